@@ -68,5 +68,5 @@ def test_a_trend_and_an_experiment_look_at_it_too():
     trend = find_trend(compared(*races), TrendOptions())
     assert trend.answer == "regression"
     assert "dashboard" in {each.metric.task for each in trend.metrics if each.is_worse}
-    labels, _ = chosen_primary((), races[0], race_metrics(races[0]))
+    labels, _ = chosen_primary((), races[:1], race_metrics(races[0]))
     assert any(label.endswith(":dashboard") and not label.startswith("error-rate") for label in labels)

@@ -23,6 +23,7 @@ from pacenote.compare.metrics import (
     race_metrics,
     smallest_effect_of,
 )
+from pacenote.compare.operation_work import work_findings
 from pacenote.compare.pairing import PairedRaces, block_of, pair_races
 from pacenote.compare.quality import lacking_quality, quality_limits, quality_problems
 from pacenote.compare.race_findings import RaceDoubts, listed, names_text, voids
@@ -153,15 +154,33 @@ class _Part:
     findings: Sequence[Finding]
     """What may make metrics void."""
 
+    work: Sequence[Finding]
+    """Those of them that say that operations do other work on the two sides."""
+
     order: Sequence[Finding]
     """What is wrong with the order of the races."""
 
     differently_steady: frozenset[str]
     """The tasks that are steady on one side only, in too few races to be void."""
 
+    def voiding(self, metric: MetricId) -> list[Finding]:
+        """Returns the findings that make a metric void."""
+        return [finding for finding in self.findings if voids(finding, metric)]
+
+    def is_of_other_work(self, metric: MetricId) -> bool:
+        """Returns whether a metric is void only because operations do other work on the two sides."""
+        voiding = self.voiding(metric)
+        return bool(voiding) and all(finding in self.work for finding in voiding)
+
 
 def _part(races: PairedRaces, options: ComparisonOptions) -> _Part:
-    return _Part(races, voiding_findings(races, options), [*order_findings(races)], differently_steady(races))
+    return _Part(
+        races,
+        voiding_findings(races, options),
+        [*work_findings(races)],
+        [*order_findings(races)],
+        differently_steady(races),
+    )
 
 
 _Side = Sequence[Mapping[MetricId, Datum]]
@@ -203,9 +222,10 @@ def _measured(
                 replace(
                     _undecided(metric, own, options, role=roles.get(metric.label, "secondary")),
                     lost_blocks=lost,
+                    is_of_other_work=part.is_of_other_work(metric),
                 ),
                 part.races,
-                is_void=any(voids(finding, metric) for finding in part.findings),
+                is_void=bool(part.voiding(metric)),
                 is_at_most_probable=metric.task in part.differently_steady,
                 has_backlog=any(each[metric].has_backlog for side in own for each in side),
                 is_endless=any(each[metric].is_endless for side in own for each in side),

@@ -26,7 +26,9 @@ _SHOWN_VALUES = 2
 
 
 _WORK = "work of a task"
-"""What a task does: its operation type, its unit, its target rate and the documents that it indexes."""
+"""What a task does: its operation type, its unit, its target rate, the documents that it indexes, and the
+work of an operation if its times decide.
+"""
 
 _ENVIRONMENT = ("machine", "data", _WORK)
 """What changes without a decision about the benchmark: another processor or memory, a corpus that grows, or a

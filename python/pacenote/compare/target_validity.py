@@ -13,6 +13,7 @@ from statistics import median
 from typing import Literal
 
 from pacenote.compare.deciding import is_scheduled
+from pacenote.compare.operation_work import TIMES
 from pacenote.compare.pairing import PairedRaces
 from pacenote.compare.task_validity import common_tasks
 from pacenote.compare.value_shares import differing
@@ -20,12 +21,9 @@ from pacenote.model.comparison import ComparedRace
 from pacenote.model.driving_options import target_text
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, TaskResult
+from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_kinds import reported_tasks
-
-_TIMES = min(PERCENTILES)
-"""`Finding.doubtful_from` for all times of a task, but neither its throughput nor its error rate."""
 
 _FASTER = 1.03
 """Ratio of throughputs from which one is higher than the other by as much as matters."""
@@ -77,7 +75,7 @@ def target_findings(races: PairedRaces) -> Iterator[Finding]:
                 [_RacedTask(tasks[race.key][name], race.record) for race in side] for side in differing_races
             )
             if limited := _limited((old, new)):
-                doubtful_from = _TIMES if _is_outrun((old, new), limited) else EVERYTHING
+                doubtful_from = TIMES if _is_outrun((old, new), limited) else EVERYTHING
                 alike.setdefault((_text((old, new), limited), doubtful_from), []).append(name)
     for (text, doubtful_from), names in alike.items():
         advice = "run both sides with the same target rate, or without one"

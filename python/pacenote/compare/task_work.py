@@ -1,5 +1,5 @@
-"""Whether the tasks of two races do the same: those of one name, by operation type, unit, target rate and
-documents.
+"""Whether the tasks of two races do the same: those of one name, by operation type, unit, target rate,
+documents and, if times decide, by the work of an operation.
 """
 
 from __future__ import annotations
@@ -7,13 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from pacenote.compare.deciding import is_scheduled
+from pacenote.compare.operation_work import differs
 from pacenote.compare.task_validity import MAX_DATA_CHANGE
 from pacenote.model.driving_options import target_text
 from pacenote.model.imported import imported_tasks
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
+from pacenote.model.target_rate import operation_work
 from pacenote.model.task_kinds import indexes, reported_tasks
-from pacenote.units import format_count
+from pacenote.units import format_count, format_rate
 
 _BOUNDED = ("iterations", "source")
 """Ends of tasks whose number of documents is that of the track, not that of the engine's speed."""
@@ -37,6 +40,11 @@ class TaskWork:
     target: str = ""
     """Its target rate, or that it has none."""
 
+    operation_work: float | None = None
+    """The mean work of an operation if its throughput is that of its schedule, so that times decide: they are
+    those of operations of this work. None otherwise.
+    """
+
 
 def task_works(record: RaceRecord) -> Mapping[str, TaskWork]:
     """Returns what the reported tasks of a race do, by name."""
@@ -49,6 +57,7 @@ def task_works(record: RaceRecord) -> Mapping[str, TaskWork]:
             task.unit,
             task.work.done + task.work.failed if indexes(task) and task.ended_by in _BOUNDED else None,
             _target(task, record),
+            operation_work(task) if is_scheduled(task, record) else None,
         )
         for task in reported_tasks(record)
     }
@@ -77,6 +86,9 @@ def _differences(own: TaskWork, usual: TaskWork) -> Iterator[str]:
     if own.target and usual.target and own.target != usual.target:
         rate = own.target if own.target == target_text(None) else f"the target rate {own.target}"
         yield f"has {rate} instead of {usual.target}"
+    if own.operation_work and usual.operation_work and differs(own.operation_work, usual.operation_work):
+        work = f"{format_rate(own.operation_work)} {own.unit}"
+        yield f"has operations of {work} instead of {format_rate(usual.operation_work)}"
     if own.documents and usual.documents and _differ(own.documents, usual.documents):
         count = format_count(own.documents, "document")
         yield f"indexes {count} instead of {usual.documents:,}"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from msgspec.structs import replace
 
 from pacenote.compare.imported_validity import imported_findings, tool_findings
+from pacenote.compare.operation_work import work_findings
 from pacenote.compare.pairing import PairedRaces, block_of, is_duet, share_ids
 from pacenote.compare.race_findings import count_text, listed, names_text, race_findings
 from pacenote.compare.target_validity import target_findings
@@ -53,6 +54,7 @@ def voiding_findings(races: PairedRaces, options: ComparisonOptions) -> list[Fin
 def _of_tasks(races: PairedRaces) -> Iterator[Finding]:
     yield from task_findings(races)
     yield from target_findings(races)
+    yield from work_findings(races)
 
 
 def limiting_findings(

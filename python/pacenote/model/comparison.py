@@ -231,6 +231,11 @@ class MetricComparison:
     has_backlog: bool = False
     """Whether it is a latency that includes the backlog of the warm-up in a race: it decides nothing."""
 
+    is_of_other_work: bool = False
+    """Whether it is void only because an operation does other work on the two sides: its values are those of
+    their races nevertheless.
+    """
+
     lost_blocks: tuple[str, ...] = ()
     """The blocks whose races its values leave out, because one of them makes it doubtful."""
 

@@ -229,8 +229,20 @@ def operations_per_s(task: TaskResult, target: TargetRate) -> float:
     """
     if target.operations is not None:
         return target.operations
-    if not _fails_often(task) and (work := mean_work(task, target)):
-        return target.value / work
+    work = 1.0 if target.unit == OPS else operation_work(task)
+    return target.value / work if work else 0.0
+
+
+def operation_work(task: TaskResult) -> float | None:
+    """Returns the mean work of an operation, in the unit of the task: of those that succeeded in the window,
+    or of all that ended if many in the window failed; None if there was none.
+    """
+    if task.unit == OPS:
+        return 1.0
+    succeeded = _succeeded(task)
+    if succeeded and task.throughput is not None and task.throughput.mean and not _fails_often(task):
+        seconds = task.window_s if task.reported_s is None else task.reported_s
+        return task.throughput.mean * seconds / succeeded
     ended = task.accounting.succeeded + task.accounting.failed
     work = task.work.done + task.work.failed
-    return target.value * ended / work if work else 0.0
+    return work / ended if work and ended else None

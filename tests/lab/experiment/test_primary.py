@@ -10,7 +10,7 @@ from support.records import times
 
 def chosen(names, *tasks, **changes):
     record = race("r", tasks=tasks, **changes)
-    return chosen_primary(names, record, race_metrics(record))
+    return chosen_primary(names, [record], race_metrics(record))
 
 
 def test_a_few_metrics_decide_by_default():

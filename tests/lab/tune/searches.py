@@ -23,7 +23,7 @@ from pacenote.lab.tune.progress import TuneProgress
 from pacenote.lab.tune.run import TuneEnd, TuneRun, run_tune
 from pacenote.model.experiment import Experiment, MachineFacts
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import DurationSummary, Throughput
+from pacenote.model.result import DurationSummary, OperationTotals, Throughput
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.tune import Constraint, Knob, TuneEvent, TuneObjective, TunePlan, TuneResult
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
@@ -69,6 +69,8 @@ class FakeRunner:
     effect: Effect = lambda _params: 1.0
     noise: float = 0.01
     p99: Callable[[Mapping[str, Any]], float] = lambda _params: 8.0
+    bulks: Callable[[Mapping[str, Any]], int] = lambda _params: 500
+    """Returns of how many bulks its documents are."""
     wander: float = 0.0
     """Spread of the speed of the machine, which remembers nine tenths of it from race to race."""
     drift: float = 0.0
@@ -111,7 +113,12 @@ class FakeRunner:
         folder.mkdir(parents=True)
         (folder / "race.json").touch()
         tail = math.exp(draw.gauss(0, self.noise) - shared - machine)
-        indexing = structs.replace(INDEXING, throughput=Throughput(rate * 0.8, rate, rate, rate * 1.2))
+        bulks = self.bulks(params)
+        indexing = structs.replace(
+            INDEXING,
+            throughput=Throughput(rate * 0.8, rate, rate, rate * 1.2),
+            accounting=OperationTotals(bulks, bulks, 0, 0, 0, 0, bulks, bulks),
+        )
         searching = structs.replace(SEARCHING, latency=_times(self.p99(params) * tail))
         RECORDS[str(folder)] = structs.replace(
             BASE,

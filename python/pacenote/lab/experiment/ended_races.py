@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pacenote.lab.experiment.evaluate import Evaluation
-from pacenote.lab.experiment.primary import Metrics, chosen_primary
+from pacenote.lab.experiment.primary import Metrics, by_variant, chosen_primary
 from pacenote.lab.experiment.progress import ExperimentProgress
 from pacenote.model.comparison import MetricId
 from pacenote.model.experiment_result import ExperimentRace
@@ -33,6 +33,7 @@ def _primary(evaluation: Evaluation, metrics: dict[str, Metrics]) -> list[Metric
     known = dict.fromkeys(metric for race_metrics in metrics.values() for metric in race_metrics)
     if not evaluation.read:
         return []
-    first = next(iter(evaluation.read.values())).record
+    variants = by_variant(race.record for race in evaluation.read.values())
+    first = [records[0] for records in variants]
     labels, _ = chosen_primary(evaluation.experiment.primary, first, known)
     return [metric for metric in known if metric.label in labels]

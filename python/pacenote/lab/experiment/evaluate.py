@@ -22,7 +22,15 @@ from pacenote.lab.experiment.design import all_variants, race_names
 from pacenote.lab.experiment.noise import noise_document, noise_values
 from pacenote.lab.experiment.options import joined
 from pacenote.lab.experiment.planning import ERROR_RATE, error_level, look_level
-from pacenote.lab.experiment.primary import Metrics, chosen_primary, leading_metric, usable_metrics
+from pacenote.lab.experiment.primary import (
+    Metrics,
+    by_variant,
+    chosen_primary,
+    leading_metric,
+    main_metric,
+    usable_metrics,
+    without_main_text,
+)
 from pacenote.lab.experiment.progress import (
     MAX_LOST_SHARE,
     BlockRaces,
@@ -161,7 +169,7 @@ class Evaluation:
         if race is None or not reason:
             return ""
         metrics = self.metrics_of(race)
-        labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
+        labels, _ = chosen_primary(self.experiment.primary, [race.record], metrics)
         deciding = [metric for metric in metrics if metric.label in labels]
         doubts = RaceDoubts(race.record)
         is_lost = race.record.verdict.state == "void" or any(map(doubts.is_disturbed, deciding))
@@ -200,7 +208,7 @@ class Evaluation:
         if race is None:
             return False
         metrics = self.metrics_of(race)
-        labels, _ = chosen_primary(self.experiment.primary, race.record, metrics)
+        labels, _ = chosen_primary(self.experiment.primary, [race.record], metrics)
         doubts = RaceDoubts(race.record)
         return any(metric.label in labels and not doubts.is_doubtful(metric) for metric in metrics)
 
@@ -391,7 +399,8 @@ class Evaluation:
         baseline, contender = sides
         races = [*baseline, *contender]
         metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
-        labels, notes = chosen_primary(self.experiment.primary, races[0].record, metrics)
+        first = [side[0].record for side in (baseline, contender)]
+        labels, notes = chosen_primary(self.experiment.primary, first, metrics)
         common = {
             metric.label for metric in metrics if all(metric in self.metrics_of(race) for race in races)
         }
@@ -484,26 +493,17 @@ class Evaluation:
         return [race for race in races if race is not None]
 
     def _main(self, progress: ExperimentProgress) -> MetricId | None:
-        """Returns the primary metric that stands for the others. Nearly every race must have enough samples
-        of it, and one must not make it doubtful.
-        """
+        """Returns the primary metric that stands for the others (`main_metric`)."""
         races = self._counted(progress)
         if not races:
             return None
         metrics = dict.fromkeys(metric for race in races for metric in self.metrics_of(race))
-        labels, _ = chosen_primary(self.experiment.primary, races[0].record, metrics)
-        metrics_by_race = [self.metrics_of(race) for race in races]
-        doubts = [RaceDoubts(race.record) for race in races]
-        main = leading_metric(
-            metric
-            for metric in metrics
-            if metric.label in labels
-            and sum(metric not in known or not known[metric].is_usable for known in metrics_by_race)
-            <= MAX_LOST_SHARE * len(metrics_by_race)
-            and not all(doubts_of_race.is_doubtful(metric) for doubts_of_race in doubts)
-        )
+        records = [race.record for race in races]
+        first = [variant[0] for variant in by_variant(records)]
+        labels, _ = chosen_primary(self.experiment.primary, first, metrics)
+        main = main_metric(labels, records, [self.metrics_of(race) for race in races])
         if main is None:
-            self._note(f"no primary metric counts in nearly all races: {', '.join(sorted(labels))}")
+            self._note(without_main_text(labels, records))
         return main
 
     def _cell_races(self, progress: ExperimentProgress) -> CellRaces:

@@ -144,7 +144,7 @@ def noise_document(
         "workload": workload_digest(options),
         "options": _digest(*arguments(options)),
         "races": len(records),
-        "primary": sorted(chosen_primary((), record, race_metrics(record))[0]),
+        "primary": sorted(chosen_primary((), [record], race_metrics(record))[0]),
         "metrics": {
             noise.metric.label: {
                 "races": noise.races,

@@ -192,8 +192,9 @@ def _limits(constraints: Sequence[Constraint], comparison: Comparison | None) ->
         values = metric.contender if metric else ()
         if len(values) >= 2:
             result = limit_result(limit, values)
-            # What is doubtful neither keeps a limit nor breaks it.
-            is_void = metric is not None and metric.word == "void"
+            # What is doubtful neither keeps a limit nor breaks it. Operations that differ from those of the
+            # default are not: a limit is for them as they are.
+            is_void = metric is not None and metric.word == "void" and not metric.is_of_other_work
             results.append(replace(result, word="unclear") if is_void else result)
     return tuple(results)
 

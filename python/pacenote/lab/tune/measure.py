@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
+from pacenote.compare.operation_work import other_operation_work
 from pacenote.compare.quality import unknown_directions
 from pacenote.compare.race_findings import RaceDoubts
 from pacenote.errors import UsageError
@@ -93,9 +94,10 @@ def measured(
     objective: TuneObjective,
     constraints: Iterable[Constraint],
     quality: Iterable[QualityDirection] = (),
+    default: RaceRecord | None = None,
 ) -> RaceMeasures:
     """Returns the objective and the limits in a race that has results. `quality` has the directions of custom
-    metrics that options give.
+    metrics that options give, and `default` is a race of the default with which a candidate is compared.
     """
     if record.verdict.state == "void":
         reasons = "; ".join(str(reason) for reason in record.verdict.reasons)
@@ -114,6 +116,8 @@ def measured(
                 problem=f"{name} cannot be an objective: {_DIRECTIONS[metric.higher_is_better]}, and "
                 f"`tune` would search for {'higher' if objective.higher_is_better else 'lower'} ones"
             )
+        if name == objective.metric and (problem := _other_work(metric, record, default)):
+            return RaceMeasures(problem=problem)
         if datum.has_backlog:
             return RaceMeasures(
                 problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
@@ -129,6 +133,22 @@ def measured(
     if values[0] <= 0:
         return RaceMeasures(problem=f"{objective.metric} of race {record.race_id} is 0")
     return RaceMeasures(values[0], tuple(values[1:]))
+
+
+def _other_work(metric: MetricId, record: RaceRecord, default: RaceRecord | None) -> str:
+    """Returns that a time is not compared with that of the default, as its operations do other work; empty if
+    it is.
+    """
+    if default is None or not metric.q:
+        return ""
+    old, new = ([task for task in race.tasks if task.task == metric.task] for race in (default, record))
+    other = other_operation_work(old, new)
+    if other is None:
+        return ""
+    return (
+        f"{metric.label} of race {record.race_id} cannot be compared with that of the default: "
+        f"{other.text('the default', 'the race')}; choose throughput, or leave out the knob"
+    )
 
 
 def disturbance(record: RaceRecord, plan: TunePlan) -> str:

@@ -27,6 +27,7 @@ from pacenote.lab.tune.measure import RaceMeasures, disturbance, measured
 from pacenote.lab.tune.progress import TuneProgress
 from pacenote.lab.tune.steps import SEEDS, Choose, Confirm, EndBlock, Race, Suggest, block_seed, next_step
 from pacenote.model.experiment import REPEATS_TAG, Experiment, MachineFacts, Options, RaceOutcome
+from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import DEFAULT, TuneEvent
 from pacenote.race.generated_corpora import remove_generated
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
@@ -279,7 +280,17 @@ def _measured(run: TuneRun, state: TuneProgress, race_id: str) -> RaceMeasures:
     except StoreError as error:
         return RaceMeasures(problem=str(error))
     plan = state.plan
-    return measured(record, plan.objective, plan.constraints, plan.quality)
+    return measured(record, plan.objective, plan.constraints, plan.quality, _default_record(run, state))
+
+
+def _default_record(run: TuneRun, state: TuneProgress) -> RaceRecord | None:
+    """Returns the first race of the default that counts; None before, or if it cannot be read any more."""
+    ends = (end for end in state.ends if end.candidate == DEFAULT and end.objective is not None)
+    race_id = next((end.race_id for end in ends), "")
+    try:
+        return RaceFolder(run.races.races / race_id).read() if race_id else None
+    except StoreError:
+        return None
 
 
 def _confirm(run: TuneRun, state: TuneProgress, candidate: int) -> RunEnd:

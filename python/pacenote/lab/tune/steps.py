@@ -325,7 +325,9 @@ def _unfit(state: TuneProgress, candidate: int) -> str:
         return last[-1].text or "its races failed"
     void = [end for end in races_of_candidate if end.objective is None]
     if len(void) >= MAX_FAILURES:
-        return f"{format_count(len(void), 'race')} failed or void"
+        count = format_count(len(void), "race")
+        does_not_count = all(end.outcome == "raced" and end.text for end in void)
+        return f"{count} did not count: {void[-1].text}" if does_not_count else f"{count} failed or void"
     for at, limit in enumerate(state.plan.constraints):
         values = state.limit_values(candidate, at)
         if len(values) < MIN_BLOCKS:
