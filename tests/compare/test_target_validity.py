@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import compared, race, search
 from pacenote.compare.groups import compare_groups
@@ -44,6 +45,12 @@ def missed(rate: float, noise: float, target: float = 200.0) -> Raced:
         accounting=OperationTotals(done, done, 0, 0, 0, 0, done, done, unsent=unsent, waited=done),
     )
     return own, {"term": TargetRate(target, operations=target)}
+
+
+def scheduled(rate: float, noise: float, unsent: int = 0) -> Raced:
+    """A task that a scheduler of a plug-in paces at a rate that is not recorded."""
+    own, _ = kept(rate, noise)
+    return replace(own, accounting=replace(own.accounting, unsent=unsent)), {}
 
 
 def unpaced(rate: float, noise: float) -> Raced:
@@ -157,3 +164,51 @@ def test_operations_per_second_that_follow_from_their_work_are_no_other_target_r
         for operations in (10.0, None)
     )
     assert "target rates" not in "".join(each.text for each in of(old, new).findings)
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(
+    ("faster", "rate"), [(side(scheduled, 150.0), "an unknown rate"), (side(kept, 200.0), "200 ops/s")]
+)
+def test_a_scheduler_of_an_unknown_rate_may_ask_for_another_load(faster, rate, is_reversed):
+    """What a scheduler asks for is not slower for certain, and latency at different loads does not decide."""
+    sides = [side(scheduled, 100.0), faster]
+    comparison = of(*(reversed(sides) if is_reversed else sides))
+    assert {*words(comparison).values()} == {"void"}
+    assert comparison.answer == "void"
+    (finding,) = (each for each in comparison.findings if "target rates may differ" in each.text)
+    rates = ("an unknown rate", rate)
+    old, new = reversed(rates) if is_reversed else rates
+    assert f"({old} in the baseline, {new} in the contender), because throughput does by " in finding.text
+    assert (finding.cause, finding.tasks, finding.doubtful_from) == ("user", ("term",), EVERYTHING)
+    assert finding.advice == "run both sides with the same target rate or scheduler, or without one"
+
+
+@pytest.mark.parametrize("other", [side(scheduled, 100.5), side(kept, 100.0)])
+def test_a_scheduler_that_has_the_throughput_of_the_other_side_asks_for_the_same_load(other):
+    comparison = of(side(scheduled, 100.0), other)
+    assert "target rates" not in "".join(each.text for each in comparison.findings)
+    assert "void" not in words(comparison).values()
+
+
+@pytest.mark.parametrize(
+    ("other", "word"),
+    [
+        (side(unpaced, 80.0), "worse"),
+        # It leaves a part of its schedule unsent, whatever that is.
+        (side(scheduled, 80.0, unsent=1_200), "worse"),
+        (side(unpaced, 150.0), "void"),
+        (side(scheduled, 150.0, unsent=1_200), "void"),
+    ],
+)
+def test_a_side_that_follows_no_schedule_and_is_slower_than_a_scheduler_is_worse(other, word):
+    comparison = of(side(scheduled, 100.0), other)
+    assert (comparison.answer, words(comparison)["throughput"]) == (word, word)
+    assert {own for key, own in words(comparison).items() if key.startswith("p")} == {"void"}
+
+
+def test_throughput_of_schedulers_that_are_not_followed_is_that_of_the_engines():
+    slower = side(scheduled, 80.0, unsent=1_200)
+    comparison = of(side(scheduled, 100.0, unsent=1_200), slower)
+    assert "target rates" not in "".join(each.text for each in comparison.findings)
+    assert words(comparison)["throughput"] == "worse"

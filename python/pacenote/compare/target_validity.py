@@ -6,9 +6,8 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import median
 from typing import Literal
 
@@ -24,6 +23,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_kinds import reported_tasks
+from pacenote.units import format_share
 
 _FASTER = 1.03
 """Ratio of throughputs from which one is higher than the other by as much as matters."""
@@ -32,6 +32,9 @@ _SHOWN_RATES = 3
 
 _Limited = Literal["baseline", "contender", "both sides"]
 """The sides whose throughput is that of their schedules."""
+
+_UNKNOWN = "an unknown rate"
+"""The rate of a task that a scheduler of a plug-in paces, or whose rate an older version did not record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,23 @@ class _RacedTask:
 
     @property
     def target(self) -> TargetRate | None:
-        """Its target rate; None without one."""
+        """Its target rate; None without one, and if it is unknown."""
         return self.record.targets.get(self.task.task)
 
     @property
-    def keeps_target(self) -> bool:
-        """Whether its throughput is that of its target rate."""
-        return self.target is not None and is_scheduled(self.task, self.record)
+    def has_unknown_target(self) -> bool:
+        """Whether it has a schedule whose rate is unknown."""
+        return self.task.paced and self.target is None
+
+    @property
+    def text(self) -> str:
+        """Its target rate in words."""
+        return _UNKNOWN if self.has_unknown_target else target_text(self.target)
+
+    @property
+    def follows_schedule(self) -> bool:
+        """Whether its throughput is that of its schedule."""
+        return is_scheduled(self.task, self.record)
 
     @property
     def throughput(self) -> float:
@@ -57,7 +70,75 @@ class _RacedTask:
         return self.task.throughput.mean if self.task.throughput else 0.0
 
 
-_Sides = tuple[Sequence[_RacedTask], Sequence[_RacedTask]]
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A task in the races whose target rates differ, or may differ."""
+
+    old: Sequence[_RacedTask]
+    new: Sequence[_RacedTask]
+
+    @property
+    def may_be_alike(self) -> bool:
+        """Whether the target rates are perhaps the same: all races have a schedule, of which some are
+        unknown.
+        """
+        every = [*self.old, *self.new]
+        return all(each.task.paced for each in every) and any(each.has_unknown_target for each in every)
+
+    @property
+    def throughputs(self) -> tuple[float, float]:
+        """The median throughputs."""
+        return median(each.throughput for each in self.old), median(each.throughput for each in self.new)
+
+    @property
+    def differ(self) -> bool:
+        """Whether their throughputs differ by as much as matters."""
+        low, high = sorted(self.throughputs)
+        return low < high and high >= _FASTER * low
+
+    @property
+    def limited(self) -> _Limited | None:
+        """The sides of which races follow their schedules; None if no race does."""
+        old, new = (any(each.follows_schedule for each in side) for side in (self.old, self.new))
+        if old and new:
+            return "both sides"
+        return "baseline" if old else "contender" if new else None
+
+    @property
+    def is_outrun(self) -> bool:
+        """Whether the side that follows its schedule has the higher throughput: the other one, which has none
+        or does not follow its own, is slower for certain.
+        """
+        old, new = self.throughputs
+        if self.limited == "baseline":
+            return old >= _FASTER * new
+        return self.limited == "contender" and new >= _FASTER * old
+
+    @property
+    def text(self) -> str:
+        """What is wrong with them."""
+        old, new = map(_targets_text, (self.old, self.new))
+        rates = f"({old} in the baseline, {new} in the contender)"
+        differ = f"the target rates differ {rates}"
+        if self.may_be_alike:
+            low, high = sorted(self.throughputs)
+            share = format_share(1 - low / high)
+            differ = f"the target rates may differ {rates}, because throughput does by {share}"
+        limited = self.limited
+        whose, schedule = (
+            ("both sides", "their schedules")
+            if limited == "both sides"
+            else (f"the {limited}", "its schedule")
+        )
+        whole = f"the throughput of {whose} is that of {schedule}, and times are those of different loads"
+        return f"{differ}: {whole}"
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.may_be_alike:
+            return "run both sides with the same target rate or scheduler, or without one"
+        return "run both sides with the same target rate, or without one"
 
 
 def target_findings(races: PairedRaces) -> Iterator[Finding]:
@@ -65,58 +146,44 @@ def target_findings(races: PairedRaces) -> Iterator[Finding]:
     throughput cannot say which side is better, unless a side without this schedule has a lower one. Their
     times are those of different loads.
 
-    If no race keeps its target rate, throughput is that of the engines.
+    If no race keeps its target rate, throughput is that of the engines. Rates that are unknown are taken for
+    different ones if the throughput differs by as much as matters.
     """
     tasks = {race.key: {task.task: task for task in reported_tasks(race.record)} for race in races.all}
-    alike: dict[tuple[str, float], list[str]] = {}
+    alike: dict[tuple[str, str, float], list[str]] = {}
     for name in common_tasks([*tasks.values()]):
-        if differing_races := differing(races, partial(_target, name)):
-            old, new = (
-                [_RacedTask(tasks[race.key][name], race.record) for race in side] for side in differing_races
-            )
-            if limited := _limited((old, new)):
-                doubtful_from = TIMES if _is_outrun((old, new), limited) else EVERYTHING
-                alike.setdefault((_text((old, new), limited), doubtful_from), []).append(name)
-    for (text, doubtful_from), names in alike.items():
-        advice = "run both sides with the same target rate, or without one"
+
+        def raced(race: ComparedRace, name: str = name) -> _RacedTask:
+            return _RacedTask(tasks[race.key][name], race.record)
+
+        sides = _sides(races, raced)
+        if sides is None or not sides.limited or (sides.may_be_alike and not sides.differ):
+            continue
+        doubtful_from = TIMES if sides.is_outrun else EVERYTHING
+        alike.setdefault((sides.text, sides.advice, doubtful_from), []).append(name)
+    for (text, advice, doubtful_from), names in alike.items():
         yield Finding(text, "user", advice, tuple(names), doubtful_from)
 
 
-def _target(name: str, race: ComparedRace) -> Hashable:
-    """Returns what is asked of a task: not its operations per second, which follow from their work."""
-    target = race.record.targets.get(name)
-    return None if target is None else (target.value, target.unit, target.arrivals)
-
-
-def _limited(sides: _Sides) -> _Limited | None:
-    """Returns the sides of which races keep their target rate."""
-    old, new = (any(each.keeps_target for each in side) for side in sides)
-    if old and new:
-        return "both sides"
-    return "baseline" if old else "contender" if new else None
-
-
-def _is_outrun(sides: _Sides, limited: _Limited) -> bool:
-    """Returns whether the side that keeps its target rate has the higher throughput: the other one is slower
-    for certain.
+def _sides(races: PairedRaces, raced: Callable[[ComparedRace], _RacedTask]) -> _Sides | None:
+    """Returns a task in the races between whose sides its target rate differs, or in all races if it perhaps
+    differs in some; None if it is the same.
     """
-    old, new = (median(each.throughput for each in side) for side in sides)
-    if limited == "baseline":
-        return old >= _FASTER * new
-    return limited == "contender" and new >= _FASTER * old
+    every = _Sides(*([*map(raced, side)] for side in (races.baseline, races.contender)))
+    differ = differing(races, lambda race: _target(raced(race)))
+    sides = None if differ is None else _Sides(*([*map(raced, side)] for side in differ))
+    if sides is None or sides.may_be_alike:
+        return every if every.may_be_alike else sides
+    return sides
 
 
-def _text(sides: _Sides, limited: _Limited) -> str:
-    old, new = (_targets_text(side) for side in sides)
-    schedule = "their schedules" if limited == "both sides" else "its schedule"
-    whose = limited if limited == "both sides" else f"the {limited}"
-    return (
-        f"the target rates differ ({old} in the baseline, {new} in the contender): the throughput of {whose} "
-        f"is that of {schedule}, and times are those of different loads"
-    )
+def _target(raced: _RacedTask) -> Hashable:
+    """Returns what is asked of a task: not its operations per second, which follow from their work."""
+    target = raced.target
+    return raced.has_unknown_target if target is None else (target.value, target.unit, target.arrivals)
 
 
 def _targets_text(tasks: Iterable[_RacedTask]) -> str:
-    shown = [*dict.fromkeys(target_text(each.target) for each in tasks)]
+    shown = [*dict.fromkeys(each.text for each in tasks)]
     more = len(shown) - _SHOWN_RATES
     return " or ".join([*shown[:_SHOWN_RATES], f"{more} more"] if more > 0 else shown)
