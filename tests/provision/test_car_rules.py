@@ -3,7 +3,16 @@
 import pytest
 
 from pacenote.errors import UsageError
-from pacenote.provision.car_rules import belongs_to_node, check_jvm_option, check_setting, check_variable
+from pacenote.model.car_options import CarOverrides
+from pacenote.model.engine_options import EngineOptions
+from pacenote.provision.car_rules import (
+    belongs_to_node,
+    check_engine_name,
+    check_jvm_option,
+    check_setting,
+    check_variable,
+)
+from pacenote.provision.car_selection import select_car
 
 
 @pytest.mark.parametrize(
@@ -37,10 +46,43 @@ def test_the_true_reason_is_given(name: str, reason: str, hint: str) -> None:
 
 
 def test_names_and_ports_in_templates_are_those_of_pacenote() -> None:
-    assert all(map(belongs_to_node, ("cluster.name", "node.name", "http.port", "transport.tcp.port")))
+    assert all(map(belongs_to_node, ("cluster.name", "node.name.0", "http.port", "transport.tcp.port")))
     assert not any(
         map(belongs_to_node, ("http.compression", "node.attr.name", "node.attr.host", "cluster.routing.name"))
     )
+
+
+@pytest.mark.parametrize("name", ["rally-benchmark", "Nightly_9.5", "_local", "1", "a" * 100, "a..b"])
+def test_usual_names_of_clusters_and_nodes_are_accepted(name: str) -> None:
+    check_engine_name(name, "--cluster-name")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../../docs/precious", "a/b", "..", ".hidden", "-x", "", "a" * 101, "a:b", "a b", "a\n", "é"),
+        *("${env:HOME}", "%i", "a\\b", ["a"]),
+    ],
+)
+def test_names_with_which_an_engine_would_write_to_other_files_are_refused(name: object) -> None:
+    with pytest.raises(
+        UsageError, match=r"--cluster-name cannot be .*: engines write to files with this name"
+    ):
+        check_engine_name(name, "--cluster-name")
+    nested = {"cluster": {"name": name}}
+    for engine, where in (
+        (EngineOptions(overrides=CarOverrides(settings={"node.name": str(name)})), r"node\.name in --set"),
+        (
+            EngineOptions(car_params={"additional_cluster_settings": nested}),
+            r"cluster\.name in additional_cluster_settings",
+        ),
+        (
+            EngineOptions(car_params={"additional_cluster_settings": {"node.name.0": name}}),
+            r"node\.name\.0 in additional_cluster_settings",
+        ),
+    ):
+        with pytest.raises(UsageError, match=f"{where} cannot be"):
+            select_car(engine)
 
 
 @pytest.mark.parametrize(

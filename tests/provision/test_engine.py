@@ -68,6 +68,12 @@ def test_bundled_is_the_java_that_is_chosen_for_the_engine(
         ({"runtime_jdk": "/no/such/jdk"}, "no Java in /no/such/jdk"),
         ({"car": Car(heap_size="4096g")}, "too little memory"),
         ({"car": Car(heap_size="lots")}, "heap_size 'lots'"),
+        ({"cluster_name": "../../docs/precious"}, "--cluster-name cannot be '../../docs/precious'"),
+        ({"node_name": "a/b"}, "--node-name cannot be 'a/b'"),
+        (
+            {"car": Car(heap_size="128m", settings={"cluster.name": "a/b"})},
+            r"cluster\.name in the settings of the car cannot be 'a/b'",
+        ),
         ({"offline": True, "version": "3.99.0"}, r"opensearch 3\.99\.0 was never resolved here"),
         ({"offline": True}, r"jars of opensearch 3\.3\.0 are missing in .*\.jar, .* more"),
     ],

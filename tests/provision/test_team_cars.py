@@ -51,6 +51,13 @@ def car(root: Path, *names: str, changes: dict[str, str] | None = None) -> Car:
     return compose_team_car(team, CompositionRequest(cars=names))
 
 
+@pytest.mark.parametrize("name", ["cluster_name", "node_name"])
+def test_parameters_of_plugins_do_not_give_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
+    team = LocatedTeam(write_team(tmp_path / "team"), "mine")
+    with pytest.raises(UsageError, match=f"{name} in --plugin-params cannot be '../x'"):
+        compose_team_car(team, CompositionRequest(cars=("small",), plugin_params={name: "../x"}))
+
+
 def test_a_node_gets_the_values_of_its_own_folders(
     tmp_path: Path, engine: RunnableEngine, setup: NodeSetup
 ) -> None:

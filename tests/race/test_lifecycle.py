@@ -218,6 +218,9 @@ def test_a_port_that_was_taken_meanwhile_is_replaced(
         (("install", "--master-nodes=a,b"), "but an installation is a cluster of its own"),
         (("install", "--installation-id=a/b"), "--installation-id cannot be 'a/b'"),
         (("install", "--http-port=70000"), "from 1 to 65535"),
+        (("install", "--cluster-name=../../docs/precious"), "--cluster-name cannot be '../../docs/precious'"),
+        (("start", "--nodes=2", "--node-name=../x"), "--node-name cannot be '../x': engines write to files"),
+        (("start", "--set=engine.node.name=../x"), "node.name in --set cannot be '../x'"),
         (("start", "--installation-id=x", "--car=4gheap"), "--car has no effect on an installation"),
         (("start", "--installation-id=x"), "there is no installation 'x'"),
         (("start", "--race-id=a/b"), "--race-id cannot be 'a/b'"),
@@ -229,6 +232,17 @@ def test_wrong_options_are_reported_in_one_line(run: Run, command: tuple[str, ..
     code, out, err = run(*command)
     assert (code, out) == (2, "")
     assert message in err.splitlines()[0]
+
+
+def test_a_folder_of_others_does_not_make_an_engine_write_to_files_of_the_user(
+    run: Run, layout: EngineLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pacenote.toml").write_text('cluster-name = "../../docs/precious"\n')
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run("start")
+    assert code == 2
+    assert "--cluster-name cannot be '../../docs/precious': engines write to files with this name" in err
+    assert not list(layout.nodes.iterdir())
 
 
 def test_two_installations_get_different_ports(run: Run, layout: EngineLayout) -> None:

@@ -62,6 +62,7 @@ def test_a_race_starts_and_removes_a_container(
         ("--nodes=3", "--pipeline=docker cannot have several nodes (--nodes)"),
         ("--data=keep:x", "--pipeline=docker cannot have stored data (--data)"),
         ("--caches=cold", "--pipeline=docker cannot have --caches"),
+        ("--cluster-name=../x", "--cluster-name cannot be '../x'"),
         ("--runtime-jdk=21", "--pipeline=docker cannot have --runtime-jdk"),
         ("--target-hosts=h:1", "engines cannot be installed on --target-hosts"),
     ],

@@ -1,10 +1,11 @@
 """What no car and no option can change: the isolation of nodes, which listen on loopback only, join no other
-cluster, and have folders of their own.
+cluster, have folders of their own, and have names with which no log is written elsewhere.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from pacenote.errors import UsageError
 
@@ -46,7 +47,13 @@ to other hosts, never joins another cluster, and never writes to folders of othe
 Engines also take a name with a number, such as `network.host.0`, and it overrides the one without.
 """
 
-_OF_THE_NODE = re.compile(r"(cluster|node)\.name|(http|transport)(\.tcp)?\.port")
+_NAMES = re.compile(r"(cluster|node)\.name(\.\d+)?")
+_OF_THE_NODE = re.compile(rf"{_NAMES.pattern}|(http|transport)(\.tcp)?\.port(\.\d+)?")
+
+_ENGINE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+"""A name of a cluster or a node. The configuration of an engine's logs inserts it in paths: with `../` in it,
+the engine would write to files of the user. Engines refuse `:` themselves.
+"""
 
 _VARIABLES = {
     "JAVA_HOME": "--runtime-jdk selects Java",
@@ -73,6 +80,31 @@ def check_setting(name: str, where: str) -> None:
     for names, reason, hint in _PROTECTED:
         if names.match(name):
             raise UsageError(f"{name} in {where} cannot be changed: {reason}", hint=hint)
+
+
+def check_settings(settings: Mapping[str, object], where: str) -> None:
+    """Raises UsageError for a setting that the user cannot change, and for a name that the cluster or a node
+    cannot have; `where` is what names them.
+    """
+    for name in settings:
+        check_setting(name, where)
+    check_names(settings, where)
+
+
+def check_names(settings: Mapping[str, object], where: str) -> None:
+    """Raises UsageError for a name in settings that the cluster or a node cannot have."""
+    for name, value in settings.items():
+        if _NAMES.fullmatch(name):
+            check_engine_name(value, f"{name} in {where}")
+
+
+def check_engine_name(name: object, where: str) -> None:
+    """Raises UsageError for what cannot be the name of a cluster or a node; `where` is what names it."""
+    if not _ENGINE_NAME.fullmatch(str(name)):
+        raise UsageError(
+            f"{where} cannot be {str(name)!r}: engines write to files with this name",
+            hint="use at most 100 letters, digits and _ . -, first a letter, a digit or _",
+        )
 
 
 def belongs_to_node(name: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pacenote.errors import UsageError
 from pacenote.model.car_options import CarOverrides
 from pacenote.model.engine_options import EngineOptions
-from pacenote.provision.car_rules import check_jvm_option, check_setting, check_variable
+from pacenote.provision.car_rules import check_jvm_option, check_settings, check_variable
 from pacenote.provision.cars import Car, compose_car
 from pacenote.provision.jvm_options import merge_jvm_options
 from pacenote.provision.team_cars import TeamTemplate, compose_team_car
@@ -48,8 +48,7 @@ def select_car(options: EngineOptions) -> Car:
 
 def with_overrides(car: Car, overrides: CarOverrides) -> Car:
     """Returns the car with what the user has named one by one. Raises UsageError."""
-    for name in overrides.settings:
-        check_setting(name, "--set")
+    check_settings(overrides.settings, "--set")
     for option in overrides.jvm_options:
         check_jvm_option(option, "--jvm")
     for name in overrides.environment:

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Protocol
 
 from pacenote.errors import UsageError
-from pacenote.provision.car_rules import check_jvm_option, check_setting
+from pacenote.provision.car_rules import check_jvm_option, check_settings
 from pacenote.provision.jvm_options import (
     G1_OPTIONS,
     GC_LOG_DECORATIONS,
@@ -209,8 +209,7 @@ def _from_params(params: Mapping[str, object]) -> Car:
             hint='for example {"additional_cluster_settings": {"indices.queries.cache.size": "5%"}}',
         )
     flat = flatten_settings(settings)
-    for key in flat:
-        check_setting(key, "additional_cluster_settings")
+    check_settings(flat, "additional_cluster_settings")
     return Car("params", heap_size=heap, jvm_options=_java_settings(params), settings=flat)
 
 

@@ -11,6 +11,7 @@ from pacenote.model.data_options import DataOptions
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME, DEFAULT_DISTRIBUTION, EngineInfo
 from pacenote.model.node_options import NodeOptions
 from pacenote.provision.archives.archive_cache import FetchSettings
+from pacenote.provision.car_rules import check_engine_name, check_names
 from pacenote.provision.cars import Car, compose_car
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.engine_program import NodePorts
@@ -83,8 +84,15 @@ class EngineRequest:
         """Returns the version to install of a distribution that is assembled."""
         return self.version or distribution.default_version
 
+    def check_names(self) -> None:
+        """Raises UsageError for names that the cluster and its nodes cannot have, whatever they come from."""
+        check_engine_name(self.cluster_name, "--cluster-name")
+        check_engine_name(self.node_name, "--node-name")
+        check_names(self.car.settings, "the settings of the car")
+
     def plan_nodes(self, template: NodeSpec) -> tuple[NodeSpec, ...]:
         """Returns the nodes to start; `template` describes the engine. Raises UsageError."""
+        self.check_names()
         car = self.car
         template = replace(
             template,

@@ -9,7 +9,12 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.model.team_options import LocatedTeam
-from pacenote.provision.car_rules import belongs_to_node, check_jvm_option, check_setting
+from pacenote.provision.car_rules import (
+    belongs_to_node,
+    check_engine_name,
+    check_jvm_option,
+    check_settings,
+)
 from pacenote.provision.cars import CARS, DEFAULT_HEAP, Car, flatten_settings
 from pacenote.provision.engine_program import EngineProgram, NodeSetup, ProgramCommand
 from pacenote.provision.java import JavaRuntime
@@ -34,6 +39,9 @@ _CONFIG = "config/"
 _ADD_MODULES = "--add-modules="
 _DISK = "cluster.routing.allocation.disk"
 _TEMPORARY_FOLDER = "-Djava.io.tmpdir="
+
+_NAMES = frozenset({"cluster_name", "node_name"})
+"""Variables of templates for which those of plugins override what Pacenote sets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +89,10 @@ def compose_team_car(team: LocatedTeam, request: CompositionRequest, java_major:
     if "data_paths" in params:
         raise UsageError("data_paths in --car-params has no effect", hint="use --data-paths")
     settings = params.get("additional_cluster_settings")
-    for name in flatten_settings(settings) if isinstance(settings, Mapping) else ():
-        check_setting(name, "additional_cluster_settings")
+    if isinstance(settings, Mapping):
+        check_settings(flatten_settings(settings), "additional_cluster_settings")
+    for name in _NAMES.intersection(request.plugin_params):
+        check_engine_name(request.plugin_params[name], f"{name} in --plugin-params")
     options = params.get("additional_java_settings")
     if isinstance(options, str):
         # A template would iterate over its characters.

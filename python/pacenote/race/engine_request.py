@@ -142,6 +142,8 @@ def check_engine(request: RaceRequest) -> None:
     _check_scheduling(request)
     engine = engine_request(request, artifacts=request.home)
     _check_client_options(request, engine)
+    if request.pipeline != "benchmark-only":
+        engine.check_names()
     if request.pipeline == "docker":
         if request.conditions.caches is not None:
             raise UsageError("--pipeline=docker cannot have --caches", hint="omit it")

@@ -59,8 +59,9 @@ def start_race_cluster(
 def container_spec(engine: EngineRequest, http_port: int) -> ContainerSpec:
     """Returns the container for an engine.
 
-    Raises UsageError for options that have no effect on a container.
+    Raises UsageError for options that have no effect on a container, and for names that it cannot have.
     """
+    engine.check_names()
     car = engine.car
     without_effect = {
         "several nodes (--nodes)": engine.nodes.count > 1,

@@ -26,6 +26,7 @@ from pacenote.model.messages import list_with_rest
 from pacenote.model.progress import ProgressCallback
 from pacenote.model.race_request import RaceRequest
 from pacenote.model.shell_command import shell_command
+from pacenote.provision.car_rules import check_engine_name
 from pacenote.provision.containers.engine_container import cleanup_containers
 from pacenote.provision.data_folders import data_folder, remove_data_folder
 from pacenote.provision.engine import start_engine
@@ -275,6 +276,8 @@ def _only_running(running: Iterable[NodeEntry], store: InstallationStore) -> str
 
 
 def _new_state(new: NewInstallation) -> InstalledEngine:
+    check_engine_name(new.engine.cluster_name, "--cluster-name")
+    check_engine_name(new.node_name, "--node-name")
     store = InstallationStore(new.home)
     chosen = new.installation_id or str(uuid.uuid4())
     if not is_installation_id(chosen):
