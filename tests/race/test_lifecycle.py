@@ -146,6 +146,41 @@ def test_an_installation_keeps_its_port_and_its_data(run: Run, layout: EngineLay
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("preserve", [(), ("--preserve-install",)])
+def test_logs_get_into_the_folder_of_a_race_without_the_secrets_of_their_installation(
+    run: Run, layout: EngineLayout, preserve: tuple[str, ...]
+) -> None:
+    artifacts = layout.home / "races" / "rr1" / "artifacts"
+    artifacts.mkdir(parents=True)
+    secret = "Hunter2SecretXyz"
+    params = json.dumps({"additional_cluster_settings": {"some.client.secret_key": "Other3SecretXyz"}})
+    options = (f"--jvm=-Dmy.password={secret}", f"--car-params={params}", "--installation-id=i")
+    assert run("install", "--http-port=39261", *options)[0] == 0
+    assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
+    log = layout.home / "installations" / "i" / "logs" / "1" / "engine.log"
+    with log.open("a") as file:
+        file.write(f"JVM arguments [-Dx={secret}] and Other3SecretXyz\n")
+    code, _, err = run("stop", *preserve)
+    assert (code, err) == (0, "")
+    copy = (artifacts / "engine.log").read_text()
+    assert "JVM arguments [-Dx=<hidden>] and <hidden>\n" in copy
+    assert [path.name for path in artifacts.iterdir() if secret.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.process
+def test_logs_whose_secrets_are_not_known_are_not_copied(run: Run, layout: EngineLayout) -> None:
+    artifacts = layout.home / "races" / "rr1" / "artifacts"
+    artifacts.mkdir(parents=True)
+    assert run("install", "--installation-id=i", "--http-port=39262")[0] == 0
+    assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
+    (layout.home / "installations" / "i" / "installation.json").unlink()
+    code, _, err = run("stop", "--preserve-install")
+    assert code == 0
+    assert f"the logs of node rally-node-0 are not in {artifacts}: there is no installation 'i'" in err
+    assert not list(artifacts.iterdir())
+
+
+@pytest.mark.process
 def test_a_node_cannot_change_the_installation_that_it_belongs_to(run: Run, layout: EngineLayout) -> None:
     installed = json.loads(run("install", "--node-name=n", "--http-port=39287")[1])["installation-id"]
     folder = InstallationStore(layout.home).folder(installed)

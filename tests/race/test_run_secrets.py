@@ -11,6 +11,11 @@ import pyarrow.parquet
 import pytest
 
 from pacenote.cli.main import main
+from pacenote.model.engine_options import EngineOptions
+from pacenote.model.race_request import RaceRequest
+from pacenote.race.conclusion import with_stored_race
+from pacenote.race.supervisor import ProcessEnded
+from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
 from support.engine import engine_document
 from support.http_server import HttpRequest, HttpResponse, http_server, json_response
@@ -119,6 +124,19 @@ def write_track(folder: Path, operation: dict[str, object], **more: object) -> s
     schedule = [{"name": "t", "operation": operation, "clients": 1, "iterations": 1}]
     (folder / "track.json").write_text(json.dumps({"version": 2, "schedule": schedule, **more}))
     return f"--track-path={folder}"
+
+
+def test_logs_of_a_race_whose_process_was_killed_contain_no_secrets(tmp_path: Path) -> None:
+    params = {"password": "hunter-params", "heap_size": "1g"}
+    request = RaceRequest(race_id="r", home=tmp_path, engine=EngineOptions(car_params=params))
+    folder = RaceFolder(RaceStore(tmp_path).races / "r")
+    folder.artifacts.mkdir(parents=True)
+    folder.write(record(race_id="r", complete=False))
+    log = folder.artifacts / "engine.log"
+    log.write_text("started with hunter-params\n")
+    with_stored_race(request, ProcessEnded("killed with hunter-params"))
+    assert log.read_text() == "started with <hidden>\n"
+    assert {name: text for name, text in stored_texts(tmp_path).items() if "hunter" in text} == {}
 
 
 URLS = ("http://me:{}@{}", "http://{}:x@{}", "http://{}@{}")

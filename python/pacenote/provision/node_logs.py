@@ -55,30 +55,49 @@ class _LogFile:
     """Its size in bytes, with its holes."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptLogs:
+    """The logs of a node that were copied."""
+
+    files: tuple[Path, ...] = ()
+    """The copies."""
+    problem: str = ""
+    """A line that says what was left out and why; empty if nothing was."""
+
+
 def keep_logs(folder: Path, target: Path) -> str:
+    """Copies logs like `copy_logs`. Returns a line that says what was left out and why; empty if nothing
+    was.
+    """
+    return copy_logs(folder, target).problem
+
+
+def copy_logs(folder: Path, target: Path) -> KeptLogs:
     """Copies the logs in the folder of a node's logs to `target`, small ones first.
 
-    A log whose name exists there gets a number, such as `gc-2.log` and `gc-2.log.0`. Returns a line that says
-    what was left out and why; empty if nothing was. What cannot be copied does not stop the cleanup.
+    A log whose name exists there gets a number, such as `gc-2.log` and `gc-2.log.0`. What cannot be copied
+    does not stop the cleanup.
     """
+    copies: list[str] = []
     try:
         with _opened_folder(folder) as source:
             with os.scandir(source) as entries:
                 names = sorted(entry.name for entry in itertools.islice(entries, _MAX_ENTRIES))
                 has_more = next(entries, None) is not None
             if not names:
-                return ""
+                return KeptLogs()
             target.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            reasons = _copy_all(names, source, target)
+            reasons = _copy_all(names, source, target, copies)
             if has_more:
                 reasons = {"others": f"at most {_MAX_ENTRIES:,} names are read", **reasons}
     except FileNotFoundError:
-        return ""
+        return KeptLogs()
     except OSError as error:
-        return f"the logs of the node are not in {target}: {error.strerror or error}"
+        return KeptLogs(problem=f"the logs of the node are not in {target}: {error.strerror or error}")
     left_out = [f"{single_line(name)} ({reason})" for name, reason in reasons.items()]
     listed = list_with_rest(left_out, _MAX_NAMED)
-    return f"these files of the node are not in {target}: {listed}" if left_out else ""
+    problem = f"these files of the node are not in {target}: {listed}" if left_out else ""
+    return KeptLogs(tuple(target / name for name in copies), problem)
 
 
 def replace_log(log: Path) -> str:
@@ -111,8 +130,10 @@ def replace_log(log: Path) -> str:
     return ""
 
 
-def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]:
-    """Copies files of an open folder; returns the name of each that was left out, and the reason."""
+def _copy_all(names: Iterable[str], source: int, target: Path, copies: list[str]) -> dict[str, str]:
+    """Copies files of an open folder, and adds the names of the copies to `copies`; returns the name of each
+    that was left out, and the reason.
+    """
     left_out: dict[str, str] = {}
     files: list[_LogFile] = []
     for name in names:
@@ -132,6 +153,7 @@ def _copy_all(names: Iterable[str], source: int, target: Path) -> dict[str, str]
                 try:
                     _copy_kept(file, source, folder, new_names[file.name])
                     room, count = room - file.size, count + 1
+                    copies.append(new_names[file.name])
                 except OSError as error:
                     left_out[file.name] = error.strerror or str(error)
     return left_out

@@ -14,6 +14,7 @@ from pacenote.model.engine import GetJson
 from pacenote.model.finding import Cause
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.race_request import RaceRequest
 from pacenote.model.result import TaskResult
 from pacenote.model.shell_command import shell_command
 from pacenote.plan.document import Plan
@@ -24,9 +25,14 @@ from pacenote.race.drive import DriveResult
 from pacenote.race.engine_request import starts_empty
 from pacenote.race.index_settings_check import check_index_settings
 from pacenote.race.observed_host import observed_host
-from pacenote.race.record import with_verdict
+from pacenote.race.race_secrets import race_secrets
+from pacenote.race.record import record_failure, with_verdict
+from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.telemetry import ObservedRace, telemetry_devices
 from pacenote.race.telemetry_file import RaceTelemetry
+from pacenote.store.race_folder import RaceFolder
+from pacenote.store.race_store import RaceStore
+from pacenote.system.paths import exists
 from pacenote.telemetry.device import TelemetryResult
 
 
@@ -125,7 +131,7 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     record = with_verdict(replace(record, complete=driven.completed))
     record = context.finish(record)
     if driven.defect:
-        kept = f"what was measured is kept: {report_command(record.race_id)}"
+        kept = f"what was measured is kept: {_report_command(record.race_id)}"
         raise DriverError(driven.error, hint=kept)
     if driven.error and not driven.tasks:
         provisioned = record.pipeline != "benchmark-only"
@@ -135,6 +141,22 @@ def _conclude(record: RaceRecord, driven: DriveResult, context: RaceContext) -> 
     return record
 
 
-def report_command(race_id: str) -> str:
+def with_stored_race(
+    request: RaceRequest, error: ProcessEnded | ProcessInterrupted
+) -> ProcessEnded | ProcessInterrupted:
+    """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
+    folder = RaceFolder(RaceStore(request.home).races / request.race_id, race_secrets(request))
+    # Another process may have started a race with the same id in the meantime.
+    if not exists(folder.race_json) or folder.is_in_use():
+        return error
+    record_failure(folder, error)
+    # The process that has ended could not do this itself.
+    with contextlib.suppress(StoreError):
+        folder.redact_logs()
+    kept = "finished tasks, per-second statistics and all but the last samples are kept"
+    return type(error)(error.message, hint=f"{kept}: {_report_command(request.race_id)}")
+
+
+def _report_command(race_id: str) -> str:
     """Returns the command that shows a race."""
     return shell_command("pacenote", "report", race_id)

@@ -6,6 +6,7 @@ installed ── start ──> running ── stop --preserve-install ──> in
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from pacenote.errors import EngineError, UsageError
+from pacenote.errors import EngineError, PacenoteError, StoreError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.engine import DEFAULT_NODE_NAME, FIRST_HTTP_PORT, TRANSPORT_OFFSET
 from pacenote.model.engine_options import EngineOptions
@@ -38,7 +39,7 @@ from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.fleet import MAX_PORT_ATTEMPTS
 from pacenote.provision.layout import plan_layout
 from pacenote.provision.node_facts import NodePurpose
-from pacenote.provision.node_logs import keep_logs
+from pacenote.provision.node_logs import copy_logs
 from pacenote.provision.node_plan import node_names
 from pacenote.provision.node_registry import (
     NodeEntry,
@@ -53,10 +54,12 @@ from pacenote.provision.public_files import link_file
 from pacenote.provision.security.secured_cluster import remove_client_options
 from pacenote.race.engine_request import engine_request
 from pacenote.race.engine_sources import build_all, installable, versioned
+from pacenote.race.race_secrets import race_secrets
 from pacenote.race.team import TeamMessages, located_engine
 from pacenote.store.atomic_files import store_error
 from pacenote.store.home import RACES
 from pacenote.store.installation_store import InstallationStore, InstalledEngine, is_installation_id
+from pacenote.store.redacted_file import redact_logs
 from pacenote.system.paths import is_dir
 
 _LAST_PORT = FIRST_HTTP_PORT + TRANSPORT_OFFSET - 1
@@ -418,9 +421,10 @@ def _request(
 
 
 def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
-    """Copies the logs of a node to the artifacts of the race that it was started for, if there are any.
+    """Copies the logs of a node to the artifacts of the race that it was started for, if there are any, and
+    removes the secrets of its installation from the copies.
 
-    Returns a line about those that were left out; empty if none were.
+    Returns a line about those that were left out, or that may contain secrets; empty if there are none.
     """
     facts = entry.facts
     if facts is None or not facts.race_id:
@@ -430,7 +434,30 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
         return ""
     # Several nodes have folders of their own.
     logs = facts.log_file.parent
-    return keep_logs(logs, artifacts / facts.name if logs.name == facts.name else artifacts)
+    target = artifacts / facts.name if logs.name == facts.name else artifacts
+    try:
+        secrets = _secrets(home, facts.installation_id)
+    except PacenoteError as error:
+        return f"the logs of node {facts.name} are not in {target}: {error.message}"
+    kept = copy_logs(logs, target)
+    try:
+        redact_logs(kept.files, secrets)
+    except StoreError as error:
+        redaction = f"the logs of the engine may contain secrets: {error.message}"
+        return f"{kept.problem}; {redaction}" if kept.problem else redaction
+    return kept.problem
+
+
+def _secrets(home: Path, installation_id: str) -> frozenset[str]:
+    """Returns the secrets of the engine of an installation. Raises UsageError and StoreError if its state is
+    not known.
+    """
+    state = InstallationStore(home).load(installation_id)
+    secrets = race_secrets(RaceRequest(race_id="", home=home, engine=state.engine))
+    # The team repository of its cars may be gone; then what is only in that is not known.
+    with contextlib.suppress(PacenoteError):
+        secrets |= _request(state, home).security.secrets
+    return secrets
 
 
 def _stop_command(installation_id: str) -> str:

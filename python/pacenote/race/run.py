@@ -11,26 +11,19 @@ If a race ends early for any reason, the results so far are stored and the engin
 
 from __future__ import annotations
 
-import contextlib
-
-from pacenote.errors import StoreError
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
-from pacenote.race.conclusion import drive_and_conclude, report_command
+from pacenote.race.conclusion import drive_and_conclude, with_stored_race
 from pacenote.race.engine_request import check_engine
 from pacenote.race.engine_sources import with_source_version
 from pacenote.race.planning import load_race_track, with_operator_status
 from pacenote.race.plugins import run_track_processors, track_plugins
 from pacenote.race.preparation import DriveStage, PlanCheck, RacePreparation
-from pacenote.race.record import record_failure
 from pacenote.race.stop_signals import interrupting
 from pacenote.race.supervisor import ProcessEnded, ProcessInterrupted
 from pacenote.race.targets import check_clusters
 from pacenote.race.team import TeamMessages, with_team
-from pacenote.store.race_folder import RaceFolder
-from pacenote.store.race_store import RaceStore
-from pacenote.system.paths import exists
 from pacenote.track.locate import check_track
 from pacenote.track.prepare import PreparedTrack
 
@@ -79,7 +72,7 @@ def run_stages(
                 preparation = RacePreparation(request, prepared, plugins, existing, listener)
                 record = preparation.run(drive_stage, check)
         except (ProcessEnded, ProcessInterrupted) as error:
-            raise _with_stored_race(request, error) from None
+            raise with_stored_race(request, error) from None
     listener.finished(record)
     return record
 
@@ -90,19 +83,3 @@ def _announce(prepared: PreparedTrack, listener: RaceListener) -> None:
         listener.warning(text)
     for text in (*prepared.notes, *prepared.challenge.user_info.splitlines()):
         listener.info(text)
-
-
-def _with_stored_race(
-    request: RaceRequest, error: ProcessEnded | ProcessInterrupted
-) -> ProcessEnded | ProcessInterrupted:
-    """Stores why the process of a race ended, and returns the error with a hint if the race had begun."""
-    folder = RaceFolder(RaceStore(request.home).races / request.race_id)
-    # Another process may have started a race with the same id in the meantime.
-    if not exists(folder.race_json) or folder.is_in_use():
-        return error
-    record_failure(folder, error)
-    # The process that has ended could not do this itself.
-    with contextlib.suppress(StoreError):
-        folder.redact_logs()
-    kept = "finished tasks, per-second statistics and all but the last samples are kept"
-    return type(error)(error.message, hint=f"{kept}: {report_command(request.race_id)}")

@@ -41,7 +41,6 @@ from pacenote.figures.rally_results import stored_document
 from pacenote.model.codec import Stored, decode, encode
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import early_end
-from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import encodable
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, redact_snapshot, stored_secrets
@@ -54,7 +53,7 @@ from pacenote.model.task_observations import KEY as OBSERVATIONS
 from pacenote.store.atomic_files import append_line, remove_abandoned, store_error, write_atomically
 from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
-from pacenote.store.redacted_file import redact_file
+from pacenote.store.redacted_file import redact_logs
 from pacenote.store.reserved_file import ReservedFile, is_locked, release_abandoned, release_rest
 from pacenote.system.paths import is_dir, is_link, paths_in
 from pacenote.system.regular_files import MAX_FILE_BYTES, read_stored_file
@@ -78,9 +77,6 @@ _NAME_COPIES = 4
 
 _INDENTATION = 1.5
 """How much larger a result is in the record, which is indented and repeats some values for Rally."""
-
-_MAX_NAMED_LOGS = 3
-"""Largest number of logs that a message names."""
 
 _MAX_NAMED_LOSSES = 20
 """Largest number of losses that are named of a folder; others may write any number."""
@@ -363,18 +359,10 @@ class RaceFolder:
 
         Raises StoreError, after all of them, if a log cannot be replaced or was too large and is deleted.
         """
-        problems = list[str]()
         # What is behind a link is not written to.
         nodes = () if is_link(self.artifacts) else filter(is_dir, paths_in(self.artifacts))
-        for folder in (self.artifacts, *nodes):
-            logs = () if is_link(folder) else paths_in(folder)
-            for path in (log for log in logs if log.name.endswith(".log")):
-                try:
-                    redact_file(path, self.secrets)
-                except StoreError as error:
-                    problems.append(error.message)
-        if problems:
-            raise StoreError(list_with_rest(problems, _MAX_NAMED_LOGS))
+        folders = (folder for folder in (self.artifacts, *nodes) if not is_link(folder))
+        redact_logs((path for folder in folders for path in paths_in(folder)), self.secrets)
 
     def write_plan(self, text: str) -> None:
         """Stores the plan document. Raises StoreError."""

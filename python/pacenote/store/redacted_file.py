@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pacenote.errors import StoreError
+from pacenote.model.messages import list_with_rest
 from pacenote.model.secret_lines import SecretLines
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
 from pacenote.system.regular_files import is_regular_file
@@ -46,6 +47,9 @@ MAX_SEARCHED_BYTES = 256 << 20
 """Bytes of lines that may contain a secret, with what each line costs, in the largest file: these take
 minutes, and the engine's user can write any number of them.
 """
+
+_MAX_NAMED = 3
+"""Number of logs that a message names."""
 
 
 def redact_file(path: Path, secrets: Collection[str]) -> None:
@@ -81,6 +85,22 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def redact_logs(files: Iterable[Path], secrets: Collection[str]) -> None:
+    """Removes secrets from those of the files that are logs (`*.log`).
+
+    Raises StoreError, after all of them, if a log cannot be replaced or was too large and is deleted.
+    """
+    problems = list[str]()
+    for path in files:
+        if path.name.endswith(".log"):
+            try:
+                redact_file(path, secrets)
+            except StoreError as error:
+                problems.append(error.message)
+    if problems:
+        raise StoreError(list_with_rest(problems, _MAX_NAMED))
 
 
 @dataclass(frozen=True, slots=True)
