@@ -99,5 +99,5 @@ def test_no_form_is_a_defect(site):
     assert {303, 400, 403} <= statuses
     assert site.warnings == []
     # What was stored can be shown.
-    assert all(note.message.encode() for note in AnnotationStore(site.store.home).list())
+    assert all(note.message.encode() for note in AnnotationStore(site.store.home).list(pytest.fail))
     site.page("race/race-1/notes")

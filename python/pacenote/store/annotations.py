@@ -80,17 +80,15 @@ class AnnotationStore:
         text = json.dumps(document, ensure_ascii=False, indent=1)
         write_atomically(file, encodable(text).encode())
 
-    def list(self, leave_out: Callable[[str], None] | None = None) -> list[Annotation]:
-        """Returns all annotations, newest first. Calls `leave_out`, if given, with a message for each that
-        cannot be read, and otherwise raises StoreError for it.
+    def list(self, leave_out: Callable[[str], None]) -> list[Annotation]:
+        """Returns all annotations, newest first. Calls `leave_out` with a message for each that cannot be
+        read: it does not hide the others. Raises StoreError if the folder cannot be read.
         """
         readable = []
         for file in self._files():
             try:
                 readable.append(_read(file))
             except StoreError as error:
-                if leave_out is None:
-                    raise
                 leave_out(f"{error.message}: {error.hint}" if error.hint else error.message)
         return sorted(
             readable,
@@ -98,9 +96,13 @@ class AnnotationStore:
             reverse=True,
         )
 
+    def ids(self) -> frozenset[str]:
+        """Returns the ids of all annotations, also of those that cannot be read. Raises StoreError."""
+        return frozenset(file.stem for file in self._files())
+
     def check(self, ids: Sequence[str]) -> None:
         """Raises StoreError if one of these annotations does not exist."""
-        known = {file.stem for file in self._files()}
+        known = self.ids()
         if missing := [annotation_id for annotation_id in ids if annotation_id not in known]:
             raise StoreError(
                 f"there is no annotation '{missing[0]}' in {self._folder}",

@@ -138,3 +138,14 @@ def test_annotations_are_deleted_wherever_they_are(run, metrics_store):
     )
     assert metrics_store.documents("rally-annotations") == []
     assert run("list", "annotations")[1] == "No annotations found.\n"
+
+
+@pytest.mark.parametrize("text", ["[]", "", '{"message": {}, "accepted": 1}'])
+def test_a_damaged_annotation_can_be_deleted_and_keeps_no_other_one(run, metrics_store, home, text):
+    run("add", "annotation", "--race-timestamp=20260301T123015Z", "--message=mine")
+    (good,) = (path.stem for path in (home / "annotations").iterdir())
+    (home / "annotations" / "bad.json").write_text(text)
+    assert run("delete", "annotation", f"--id={good}") == (0, f"deleted annotation {good}\n", "")
+    assert run("delete", "annotation", "--id=bad") == (0, "deleted annotation bad\n", "")
+    assert not list((home / "annotations").iterdir())
+    assert metrics_store.documents("rally-annotations") == []

@@ -84,7 +84,7 @@ class StoreDeletion:
         """Deletes annotations. Raises StoreError."""
         stored = StoreAnnotations(self._client)
         try:
-            own = {one.annotation_id for one in store.list()}
+            own = store.ids()
             known = {one.annotation_id for one in stored.list()}
             if missing := [one for one in ids if one not in own | known]:
                 raise StoreError(
