@@ -326,6 +326,16 @@ sys.exit(program.main())
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize("words", [("import", "--", "-h"), ("delete", "race", "--id=x", "--", "--help")])
+def test_the_home_is_checked_although_an_argument_looks_like_help(home, monkeypatch, words):
+    checked = []
+    monkeypatch.setattr(main_module, "_claim_home", lambda: checked.append(True))
+    main_module.main(words)
+    assert checked == [True]
+    main_module.main((words[0], "--help"))
+    assert checked == [True]
+
+
 @pytest.mark.process
 def test_a_closed_pipe_is_not_an_error():
     program = (

@@ -166,7 +166,8 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
     add_general_options(parser)
     rest = parser.expanded(rest)
     with trusted_for_command(rest):
-        if not {"-h", "--help"} & set(rest):
+        # What follows `--` is no option.
+        if not {"-h", "--help"} & set(rest[: [*rest, "--"].index("--")]):
             _claim_home()
         _configure(parser, name, rest, console)
         options = parser.parse(rest)
