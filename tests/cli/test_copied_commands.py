@@ -71,3 +71,12 @@ def test_an_id_is_an_argument_in_each_form_of_a_report(name: str) -> None:
         command = re.search(r"again: (?:\S*/)?pacenote (experiment report .*)", text)
         assert command is not None
         assert shlex.split(command[1]) == ["experiment", "report", public(name)]
+
+
+@pytest.mark.parametrize("folder", ["r;touch PWNED;#", "$(touch PWNED)", "a'; touch PWNED; '"])
+def test_the_name_of_a_folder_in_the_home_is_an_argument(run, home, folder: str) -> None:
+    (home / "experiments" / folder / "logs").mkdir(parents=True)
+    err = run("experiment", "report", folder)[2]
+    command = re.search(r"`(?:\S*/)?pacenote (delete experiment .*)` removes", err)
+    assert command is not None
+    assert shlex.split(command[1]) == ["delete", "experiment", f"--id={folder}"]

@@ -67,7 +67,13 @@ def test_searches_are_allowed_after_a_plugin_and_other_operations_need_no_indice
         (
             ("search",),
             prepared("search", excluded=("delete-index", "create-index", "bulk")),
-            'include the tasks that create them, --include-tasks="create-index,bulk,search"; or ',
+            "include the tasks that create them, --include-tasks=create-index,bulk,search; or ",
+        ),
+        (
+            ("$(touch /tmp/p)",),
+            prepared("search", excluded=("create-index",)),
+            "include the tasks that create them, "
+            r"--include-tasks\=create-index\,\$\(touch\ /tmp/p\); or ",
         ),
         (
             (),

@@ -260,7 +260,7 @@ def test_the_tasks_that_would_create_the_indices_are_named(tmp_path: Path) -> No
     race_request = request(tmp_path, track="http_logs", include_tasks=("term",))
     with pytest.raises(UsageError) as caught:
         race(race_request, Listener())
-    assert '--include-tasks="create-index,index-append,term"' in caught.value.hint
+    assert "--include-tasks=create-index,index-append,term" in caught.value.hint
 
 
 def test_nothing_is_downloaded_when_offline(tmp_path: Path) -> None:

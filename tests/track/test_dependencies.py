@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import socket
 import threading
 import time
@@ -94,6 +95,16 @@ def test_nothing_is_installed_when_offline(tmp_path: Path) -> None:
 def test_pip_options_are_not_accepted_as_packages(tmp_path: Path, requirement: str) -> None:
     with pytest.raises(TrackError, match="is not a package"):
         install_dependencies([requirement], tmp_path, False)
+
+
+@pytest.mark.process
+def test_the_command_in_the_hint_can_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    requirement = "no-such-package>=2; python_version > '3'"
+    with pytest.raises(TrackError, match="cannot be installed") as caught:
+        install_dependencies([requirement], tmp_path, False)
+    command = (caught.value.hint or "").removeprefix("try this command: ")
+    assert shlex.split(command)[-2:] == ["install", requirement]
 
 
 def test_each_list_of_packages_has_its_own_folder(tmp_path: Path) -> None:

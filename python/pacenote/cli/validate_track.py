@@ -18,6 +18,7 @@ from pacenote.cli.parser import Parser
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
 from pacenote.model.plugin_names import PluginNames
+from pacenote.model.shell_command import shell_command
 from pacenote.model.track import Track
 from pacenote.units import format_count
 
@@ -97,7 +98,8 @@ def _valid_challenges(challenges: Sequence[str], plan: Callable[[str], None], co
             valid.append(challenge)
         except TrackError as error:
             problems = error.problems or (error.message,)
-            more = f" (and {len(problems) - 1} more: --challenge={challenge})" if len(problems) > 1 else ""
+            option = shell_command(f"--challenge={challenge}")
+            more = f" (and {len(problems) - 1} more: {option})" if len(problems) > 1 else ""
             console.warning(f"challenge {quoted(challenge)} cannot run: {problems[0]}{more}")
     return valid
 

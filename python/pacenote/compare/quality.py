@@ -11,6 +11,7 @@ from pacenote.model.comparison import MetricComparison, MetricId, MetricWord
 from pacenote.model.custom_metrics import QUALITY_KEY, CustomMetrics, QualityDirection, is_time
 from pacenote.model.finding import Finding
 from pacenote.model.messages import list_with_rest
+from pacenote.model.shell_command import shell_command
 from pacenote.units import format_change, format_number
 
 _CHANGED: tuple[MetricWord, ...] = ("changed", "probably changed")
@@ -111,7 +112,8 @@ def _unknown_changes(metrics: Sequence[MetricComparison]) -> Iterator[Finding]:
     for task, own in changes.items():
         named = [f"{each.metric.name} {each.word} by {_change(each)}" for each in own]
         text = f"{list_with_rest(named, _NAMED)}, whose direction is not known"
-        yield Finding(text, "user", f"say what is better, as --quality={own[0].metric.key}=higher", (task,))
+        option = shell_command(f"--quality={own[0].metric.key}=higher")
+        yield Finding(text, "user", f"say what is better, as {option}", (task,))
 
 
 def _change(metric: MetricComparison) -> str:

@@ -116,9 +116,8 @@ def get_data_set(layout: EngineLayout, name: str) -> DataSet:
     if data_set is None:
         names = [other.name for other in list_data_sets(layout)]
         known = f"those that exist: {list_with_rest(names, _MAX_NAMED)}" if names else "none exists"
-        raise UsageError(
-            f"there is no data set '{name}'", hint=f"{known}; a race with --data=keep:{name} stores it"
-        )
+        keep = shell_command(f"--data=keep:{name}")
+        raise UsageError(f"there is no data set '{name}'", hint=f"{known}; a race with {keep} stores it")
     return data_set
 
 
@@ -128,10 +127,11 @@ def check_data_set(data: DataSet, distribution: str, version: str, paths: Sequen
     """
     origin = data.origin
     if (origin.distribution, origin.version) != (distribution, version):
+        option = shell_command(f"--distribution-version={origin.version}")
         raise EngineError(
             f"data set '{data.name}' is of {origin.distribution} {origin.version}, not of {distribution} "
             f"{version}",
-            hint=f"add --distribution-version={origin.version}, or store another one with --data=keep:NAME",
+            hint=f"add {option}, or store another one with --data=keep:NAME",
         )
     if tuple(paths) != data.paths:
         raise EngineError(

@@ -10,6 +10,7 @@ from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS, EngineInfo
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.shell_command import shell_command
 from pacenote.model.track import Challenge, Task, Track
 from pacenote.operations.base import OperationType
 from pacenote.operations.registry import find_type
@@ -99,11 +100,13 @@ def _creation_hint(request: RaceRequest, prepared: PreparedTrack, plugins: Plugi
     if names := _creators(prepared.excluded, plugins):
         if not request.include_tasks:
             return f"do not exclude {', '.join(names)}, which create them; or "
-        included = ",".join((*names, *request.include_tasks))
-        return f'include the tasks that create them, --include-tasks="{included}"; or '
+        included = shell_command(f"--include-tasks={','.join((*names, *request.include_tasks))}")
+        return f"include the tasks that create them, {included}; or "
     challenges = sorted(prepared.track.challenges, key=lambda challenge: not challenge.default)
     others = [challenge.name for challenge in challenges if _creators(challenge.tasks(), plugins)]
-    return f"choose a challenge that creates them, such as --challenge={others[0]}; or " if others else ""
+    if not others:
+        return ""
+    return f"choose a challenge that creates them, such as {shell_command(f'--challenge={others[0]}')}; or "
 
 
 def _creators(tasks: Iterable[Task], plugins: PluginNames) -> list[str]:

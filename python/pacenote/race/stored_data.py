@@ -10,6 +10,7 @@ from pacenote.cluster.cluster import Cluster, EmbeddedCluster
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_request import RaceRequest
+from pacenote.model.shell_command import shell_command
 from pacenote.net.rest import RestClient
 from pacenote.provision.data_sets import DataOrigin, DataSetWriter
 from pacenote.provision.layout import create_layout
@@ -70,7 +71,8 @@ def _commit(
             problem = error.message
         else:
             size = format_bytes(stored.size.bytes)
-            info(f"data set '{stored.name}' is stored ({size}): --data=restore:{stored.name} starts with it")
+            option = shell_command(f"--data=restore:{stored.name}")
+            info(f"data set '{stored.name}' is stored ({size}): {option} starts with it")
             return
     warn(f"data set '{writer.name}' is not stored: {problem}")
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted_list
 from pacenote.model.secrets import redact_urls
+from pacenote.model.shell_command import shell_command
 from pacenote.system.command import pip_command, run_command
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.ownership import create_folder, replaceable_folder
@@ -104,7 +105,7 @@ def _pip(requirements: Sequence[str], target: Path) -> None:
     environment = {**os.environ, "PIP_USER": "0"}
     # A process in a group of its own cannot read from the terminal.
     has_group = not any(map(_FROM_REPOSITORY.search, requirements))
-    hint = f"try this command: {' '.join([*pip_command(), 'install', *requirements])}"
+    hint = f"try this command: {shell_command(*pip_command(), 'install', *requirements)}"
     try:
         result = run_command(
             [*command, "--target", str(target), *requirements],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.model.shell_command import shell_command
 from pacenote.model.track_request import TrackRequest
 from pacenote.repository.git import strip_credentials
 from pacenote.repository.git_repository import DEFAULT_REPOSITORY, Checkout, GitRepository
@@ -148,15 +149,15 @@ def _track_in(checkout: Checkout, request: TrackRequest) -> LocatedTrack:
 def _place(checkout: Checkout, request: TrackRequest) -> SearchPlace:
     """Returns the place of a checkout for an error."""
     where = f" in {checkout.label} of repository {quoted(checkout.repository)}"
-    listing = "pacenote list tracks"
+    listing = ["pacenote", "list", "tracks"]
     if request.track_repository is not None:
-        listing += f" --track-repository={strip_credentials(request.track_repository)}"
+        listing.append(f"--track-repository={strip_credentials(request.track_repository)}")
     if request.track_revision is not None:
-        return SearchPlace(where, f"{listing} --track-revision={request.track_revision}")
-    if not request.engine_version:
-        return SearchPlace(where, listing)
-    where += f", which version {request.engine_version} selects (--track-revision selects another)"
-    return SearchPlace(where, f"{listing} --distribution-version={request.engine_version}")
+        listing.append(f"--track-revision={request.track_revision}")
+    elif request.engine_version:
+        where += f", which version {request.engine_version} selects (--track-revision selects another)"
+        listing.append(f"--distribution-version={request.engine_version}")
+    return SearchPlace(where, shell_command(*listing))
 
 
 def _without_repository(name: str, cause: TrackError) -> TrackError:

@@ -26,6 +26,7 @@ from pacenote.lab.tune.fit import Surroundings, fitted
 from pacenote.lab.tune.knob_file import BUNDLED, read_knobs
 from pacenote.lab.tune.measure import parse_constraint, parse_objective, with_direction
 from pacenote.model.experiment import Variant
+from pacenote.model.shell_command import shell_command
 from pacenote.model.tune import Knob, TunePlan
 from pacenote.provision.jvm_options import selects_collector
 from pacenote.race.planning import load_race_track
@@ -117,9 +118,10 @@ def _check_paced(plan: TunePlan, prepared: PreparedTrack) -> None:
     for task in prepared.challenge.tasks():
         is_paced = task.target_throughput is not None or task.target_interval is not None
         if is_paced and plan.objective.metric in (f"{key}:{task.name}" for key in _RATES):
+            time = shell_command(f"--objective=p99:{task.name}")
             raise UsageError(
                 f"--objective: task '{task.name}' has a target throughput, which it keeps with any setting",
-                hint=f"choose a time, such as --objective=p99:{task.name}, or a task without a target",
+                hint=f"choose a time, such as {time}, or a task without a target",
             )
 
 

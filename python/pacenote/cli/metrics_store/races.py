@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pacenote.cli.console import Console
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
+from pacenote.model.shell_command import shell_command
 from pacenote.store.race_folder import RaceFolder
 from pacenote.system.paths import is_file
 from pacenote.units import format_count
@@ -43,10 +44,8 @@ def add_to_store(folder: Path, settings: StoreSettings, console: Console) -> Non
         problem = _refused(written)
         if not problem:
             return
-    console.warning(
-        f"the race is not completely in the metrics store: {problem}; later: `pacenote export "
-        f"{race.path.name} --to-store`"
-    )
+    later = f"{shell_command('pacenote', 'export', race.path.name)} --to-store"
+    console.warning(f"the race is not completely in the metrics store: {problem}; later: `{later}`")
 
 
 def export_to_store(races: Iterable[ReferencedRace], settings: StoreSettings, console: Console) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from pacenote.model.shell_command import shell_command
 from pacenote.provision.containers.engine_container import RunningContainer
 from pacenote.provision.node_registry import NodeEntry
 from pacenote.units import format_seconds
@@ -78,9 +79,10 @@ def client_options_line(entry: NodeEntry) -> str:
     """Returns the line that says what the clients of a node need; empty if they need nothing."""
     if entry.facts is None or not entry.facts.client_options:
         return ""
+    option = shell_command(f"--client-options={entry.facts.client_options}")
     return (
-        f"Its clients need --client-options={entry.facts.client_options}, a file that only you can read: it "
-        "names the certificate authority, the user and the password\n"
+        f"Its clients need {option}, a file that only you can read: it names the certificate authority, the "
+        "user and the password\n"
     )
 
 

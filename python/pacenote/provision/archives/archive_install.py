@@ -12,6 +12,7 @@ from pacenote.errors import DownloadError, EngineError, UsageError
 from pacenote.fetch.download import NotAvailable
 from pacenote.model.archive_options import ArchiveOptions
 from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.model.shell_command import shell_command
 from pacenote.provision.archives.addresses import ArchiveSource, archive_source
 from pacenote.provision.archives.archive_cache import (
     DEFAULT_CACHE_BYTES,
@@ -138,7 +139,8 @@ def unpack(
         raise EngineError(
             f"{archive.path} is the archive of {tree.official.name} {tree.version}, not of "
             f"{source.distribution} {source.version}",
-            hint=f"give --distribution={tree.official.name} --distribution-version={tree.version}",
+            hint="give "
+            + shell_command(f"--distribution={tree.official.name}", f"--distribution-version={tree.version}"),
         )
     with contextlib.suppress(OSError):
         # Marks it as used, for the removal of old engines.
