@@ -18,8 +18,12 @@ def make_public_dir(path: Path) -> None:
 
 
 def write_public(path: Path, text: str) -> None:
-    """Writes a file that every user can read, whatever the umask."""
-    path.write_text(text, "utf-8")
+    """Writes a file that every user can read, whatever the umask. One that exists is replaced, because it may
+    be a link to a file of the cache, which keeps its content.
+    """
+    path.unlink(missing_ok=True)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
     path.chmod(0o644)
 
 
@@ -30,12 +34,15 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Links a file that every user can read, or copies it where that is not possible."""
+    """Links a file that every user can read, or copies it where that is not possible. Raises OSError, also if
+    the target exists: it may be a link to another file of the cache.
+    """
     try:
         os.link(source, target)
     except FileNotFoundError:
         raise
     except OSError:
         # The folders are on different file systems, or on one without hard links.
-        shutil.copyfile(source, target)
+        with source.open("rb") as content, target.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
         target.chmod(0o644)
