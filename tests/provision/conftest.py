@@ -39,6 +39,14 @@ def jar(name: str, content: bytes) -> MavenArtifact:
     return MavenArtifact("org.example", name, "1.0", hashlib.sha256(content).hexdigest(), len(content))
 
 
+def put_in_cache(artifact: MavenArtifact, cache: Path, content: bytes) -> Path:
+    """Writes a file in the place of a cached jar, whether it has its checksum or not."""
+    path = artifact.path_in(cache)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
 def write_jar(folder: Path, name: str, *texts: str) -> None:
     """Writes a jar with one class whose constant pool has these texts."""
     folder.mkdir(parents=True, exist_ok=True)

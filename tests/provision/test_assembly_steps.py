@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import stat
 import sys
 import zipfile
@@ -21,7 +22,7 @@ from pacenote.provision.distributions.parts import (
 from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.java import JavaRuntime
 
-from .conftest import jar
+from .conftest import jar, put_in_cache
 
 # Runs in place of Java: it "compiles" to a file that lists the names of the sources.
 _COMPILER = f"""#!{sys.executable} -IS
@@ -36,13 +37,12 @@ open(os.path.join(out, "p", "A.class"), "w").write(",".join(names))
 
 @pytest.fixture
 def source(tmp_path: Path) -> AssemblySource:
-    tools = jar("ecj", b"compiler"), jar("native", b"zip")
-    for tool in tools:
-        path = tool.path_in(tmp_path / "jars")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(tool.name.encode())
-    with zipfile.ZipFile(tools[1].path_in(tmp_path / "jars"), "w") as archive:
-        archive.writestr("linux/lib.so", b"code")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as members:
+        members.writestr("linux/lib.so", b"code")
+    tools = jar("ecj", b"ecj"), jar("native", archive.getvalue())
+    for tool, content in zip(tools, (b"ecj", archive.getvalue()), strict=True):
+        put_in_cache(tool, tmp_path / "jars", content)
     java = tmp_path / "java" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(_COMPILER)
@@ -97,6 +97,25 @@ def test_supplied_sources_are_compiled_to_a_jar_with_a_manifest(
     with zipfile.ZipFile(folder / "modules" / "m" / "m.jar") as archive:
         assert archive.read("p/A.class") == b"RootAction.java,RootPlugin.java"
         assert archive.read("META-INF/MANIFEST.MF") == b"Manifest-Version: 1.0\nAgent-Class: p.A\n"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [CompiledJar("x.jar", ("agent",)), PlacedJar("ecj", "lib"), ExtractedFile("ecj", "a", "b")],
+)
+def test_a_tool_that_was_changed_is_neither_run_nor_used(
+    source: AssemblySource, tmp_path: Path, step: CompiledJar | PlacedJar | ExtractedFile
+) -> None:
+    (compiler, _) = source.lock.assembly
+    # Of the same size: the cache does not notice.
+    put_in_cache(compiler, tmp_path / "jars", b"ECJ")
+    source.java.binary.write_text(f"#!/bin/sh\ntouch {tmp_path}/was-run\n")
+    (tmp_path / "engine").mkdir()
+    with pytest.raises(
+        EngineError, match=r"ecj-1\.0\.jar does not have the checksum of org\.example:ecj:1\.0"
+    ):
+        run_steps((step,), tmp_path / "engine", source)
+    assert not (tmp_path / "was-run").exists()
 
 
 def test_the_message_of_the_compiler_is_shown(source: AssemblySource, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from pacenote.provision.layout import EngineLayout
 def test_only_stale_files_are_removed(layout: EngineLayout) -> None:
     made = [
         *(folder / f".build-{age}" for folder in (layout.installs, layout.java) for age in ("old", "new")),
-        *(layout.jars / "g" / f".x.{age}.download" for age in ("old", "new")),
-        *(layout.jars / "g" / f".x.{age}.download.json" for age in ("old", "new")),
+        *(layout.jars / "g" / "sum" / f".x.{age}.download" for age in ("old", "new")),
+        *(layout.jars / "g" / "sum" / f".x.{age}.download.json" for age in ("old", "new")),
         *(layout.locks / f".x.{age}.part" for age in ("old", "new")),
         *(layout.installs / f"whole-{age}" for age in ("old", "new")),
         *(layout.jars / "g" / f"x-{age}.jar" for age in ("old", "new")),

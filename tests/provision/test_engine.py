@@ -24,7 +24,7 @@ from pacenote.provision.layout import create_layout
 from pacenote.provision.maven import MavenArtifact, MavenRepository
 from support.http_server import ScriptedServer
 
-from .conftest import jar, use_own_layout, write_jar
+from .conftest import jar, put_in_cache, use_own_layout, write_jar
 
 
 @pytest.fixture
@@ -143,8 +143,7 @@ def test_nothing_is_downloaded_when_offline(request_: EngineRequest, version: st
 def test_cached_jars_are_used_when_offline(request_: EngineRequest) -> None:
     layout = create_layout(request_.home, root=False)
     artifact = jar("core", b"core")
-    artifact.path_in(layout.jars).parent.mkdir()
-    artifact.path_in(layout.jars).write_bytes(b"core")
+    put_in_cache(artifact, layout.jars, b"core")
     save_lock(EngineLock("opensearch", "3.99.0", (artifact,), ()), layout.locks)
     offline = replace(request_, offline=True, version="3.99.0")
     check_engine_request(offline)

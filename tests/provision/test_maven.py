@@ -13,10 +13,10 @@ import pytest
 from pacenote.errors import DiskError, EngineError
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.partial_file import PARTIAL_FILES
-from pacenote.provision.maven import MavenArtifact, fetch_artifacts
+from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_artifacts, verified_jar
 from support.http_server import ScriptedServer
 
-from .conftest import jar
+from .conftest import jar, put_in_cache
 
 FAST = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4, initial_pause_s=0.01))
 
@@ -57,8 +57,7 @@ def test_cached_artifacts_are_not_downloaded_again(server: ScriptedServer, tmp_p
 def test_a_cached_file_with_a_wrong_size_is_downloaded_again(server: ScriptedServer, tmp_path: Path) -> None:
     artifact = jar("a", b"content")
     server.put(path_of(artifact), b"content")
-    artifact.path_in(tmp_path).parent.mkdir()
-    artifact.path_in(tmp_path).write_bytes(b"cont")
+    put_in_cache(artifact, tmp_path, b"cont")
     fetch_artifacts([artifact], tmp_path, mirror=server.url)
     assert artifact.path_in(tmp_path).read_bytes() == b"content"
 
@@ -180,7 +179,7 @@ def test_an_artifact_without_a_published_checksum_is_rejected(server: ScriptedSe
     server.put(path_of(artifact), b"content")
     with pytest.raises(EngineError, match=r"org\.example:a:1\.0 has no checksum in the Maven repository"):
         fetch_artifacts([artifact], tmp_path, mirror=server.url, options=FAST)
-    assert not artifact.path_in(tmp_path).exists()
+    assert not list(tmp_path.rglob("*.jar"))
 
 
 def test_a_failed_download_cancels_the_others(server: ScriptedServer, tmp_path: Path) -> None:
@@ -188,3 +187,71 @@ def test_a_failed_download_cancels_the_others(server: ScriptedServer, tmp_path: 
     with pytest.raises(EngineError, match="is not in the Maven repository"):
         fetch_artifacts(missing, tmp_path, mirror=server.url, options=FAST)
     assert len(server.requests) < len(missing)
+
+
+def put_without_checksum(server: ScriptedServer, artifact: MavenArtifact, content: bytes) -> None:
+    server.put(path_of(artifact), content)
+    server.put(path_of(artifact) + ".sha1", hashlib.sha1(content).hexdigest().encode())
+
+
+def test_a_jar_without_a_checksum_never_replaces_one_with_a_checksum(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    pinned = jar("tool", b"content")
+    server.put(path_of(pinned), b"content")
+    fetch_artifacts([pinned], tmp_path, mirror=server.url)
+    other = MavenArtifact("org.example", "tool", "1.0")
+    with ScriptedServer().running() as hostile:
+        put_without_checksum(hostile, other, b"CONTENT")
+        (fetched,) = fetch_artifacts([other], tmp_path, mirror=hostile.url)
+        assert fetched == jar("tool", b"CONTENT")
+    assert pinned.path_in(tmp_path).read_bytes() == b"content"
+    assert fetched.path_in(tmp_path).read_bytes() == b"CONTENT"
+    assert missing_artifacts([pinned, fetched], tmp_path) == []
+
+
+def test_names_and_versions_with_the_same_file_name_are_two_jars(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    artifacts = [
+        MavenArtifact("g", "a-b", "c"),
+        MavenArtifact("g", "a", "b-c"),
+        MavenArtifact("h", "a", "b-c"),
+    ]
+    for number, artifact in enumerate(artifacts):
+        put_without_checksum(server, artifact, b"%d" % number)
+    fetched = fetch_artifacts(artifacts, tmp_path, mirror=server.url)
+    assert [artifact.path_in(tmp_path).read_bytes() for artifact in fetched] == [b"0", b"1", b"2"]
+    assert len({artifact.file_name for artifact in fetched}) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "g", "h"]
+
+
+def test_jars_that_were_cached_by_group_alone_are_moved_once_they_are_verified(tmp_path: Path) -> None:
+    good, changed = jar("good", b"content"), jar("changed", b"content")
+    for artifact, content in ((good, b"content"), (changed, b"CONTENT")):
+        (tmp_path / artifact.group).mkdir(exist_ok=True)
+        (tmp_path / artifact.group / artifact.file_name).write_bytes(content)
+    assert missing_artifacts([good, changed], tmp_path) == [changed]
+    assert good.path_in(tmp_path).read_bytes() == b"content"
+    assert not changed.path_in(tmp_path).exists()
+    assert not (tmp_path / good.group / good.file_name).exists()
+
+
+def test_a_jar_is_compared_with_its_checksum_before_it_is_run(tmp_path: Path) -> None:
+    artifact = jar("tool", b"content")
+    put_in_cache(artifact, tmp_path, b"content")
+    assert verified_jar(artifact, tmp_path) == artifact.path_in(tmp_path)
+    put_in_cache(artifact, tmp_path, b"CONTENT")
+    with pytest.raises(EngineError, match=r"tool-1\.0\.jar does not have the checksum of org\.example:tool"):
+        verified_jar(artifact, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "/tmp/x", "a/b", "../../a", "a\x1b[2J", "a b", "${a}", "-a", "a" * 101]
+)
+def test_coordinates_that_are_not_names_are_refused(name: str) -> None:
+    for coordinates in ((name, "a", "1"), ("g", name, "1"), ("g", "a", name)):
+        with pytest.raises(ValueError, match="is not a valid name"):
+            MavenArtifact(*coordinates)
+    with pytest.raises(ValueError, match="no valid sha256"):
+        MavenArtifact("g", "a", "1", "../" * 21 + "a")

@@ -42,7 +42,7 @@ def with_retries(policy: DownloadRetryPolicy, cancellation: Cancellation, reques
 
 
 @contextlib.contextmanager
-def _cancelled_after(scope: Cancellation, seconds: float) -> Iterator[None]:
+def cancelled_after(scope: Cancellation, seconds: float) -> Iterator[None]:
     """Cancels a scope unless the block ends in time."""
     timer = threading.Timer(seconds, scope.cancel)
     timer.daemon = True
@@ -62,7 +62,7 @@ def read_text(file: HttpFile, policy: DownloadRetryPolicy, cancellation: Cancell
 
     def request() -> str:
         response = file.get().body
-        with cancellation.scope() as scope, scope.reading(response), _cancelled_after(scope, _TEXT_TIMEOUT_S):
+        with cancellation.scope() as scope, scope.reading(response), cancelled_after(scope, _TEXT_TIMEOUT_S):
             try:
                 text = response.read(_MAX_TEXT_BYTES + 1)
             except (urllib3.exceptions.HTTPError, ValueError) as failure:

@@ -26,7 +26,7 @@ from pacenote.provision.distributions.parts import (
 from pacenote.provision.engine_lock import EngineLock
 from pacenote.provision.java import JavaRuntime
 from pacenote.provision.java_module_descriptor import copy_with_optional_modules
-from pacenote.provision.maven import MavenArtifact
+from pacenote.provision.maven import MavenArtifact, verified_jar
 from pacenote.provision.public_files import link_file, make_public_dir, write_public
 
 _COMPILER = "ecj"
@@ -48,12 +48,14 @@ class AssemblySource:
     """The runtime that the compiler runs on."""
 
     def jar(self, name: str) -> Path:
-        """Returns the cached jar with an artifact id. Raises ValueError if the lock does not have it."""
+        """Returns the cached jar with an artifact id, after its checksum was compared: the compiler runs as
+        the user of Pacenote. Raises ValueError if the lock does not have it, EngineError and OSError.
+        """
         jars: Iterable[MavenArtifact] = (*self.lock.assembly, *self.lock.lib)
         jar_in_lock = next((jar for jar in jars if jar.name == name), None)
         if jar_in_lock is None:
             raise ValueError(f"{name} is not in its lock")
-        return jar_in_lock.path_in(self.jars)
+        return verified_jar(jar_in_lock, self.jars)
 
 
 def digest_of_steps(steps: Iterable[AssemblyStep]) -> str:
@@ -88,7 +90,8 @@ def _run(step: AssemblyStep, folder: Path, source: AssemblySource) -> None:
     match step:
         case PlacedJar(jar, place):
             make_public_dir(folder / place)
-            link_file(source.jar(jar), folder / place / source.jar(jar).name)
+            path = source.jar(jar)
+            link_file(path, folder / place / path.name)
         case ExtractedFile(jar, member, path):
             make_public_dir((folder / path).parent)
             with zipfile.ZipFile(source.jar(jar)) as archive:
@@ -98,8 +101,9 @@ def _run(step: AssemblyStep, folder: Path, source: AssemblySource) -> None:
             write_public(folder / path, text)
         case OptionalModules(jar, place, modules):
             make_public_dir(folder / place)
-            target = folder / place / source.jar(jar).name
-            copy_with_optional_modules(source.jar(jar), target, modules)
+            path = source.jar(jar)
+            target = folder / place / path.name
+            copy_with_optional_modules(path, target, modules)
             target.chmod(0o644)
         case CompiledJar():
             make_public_dir((folder / step.path).parent)

@@ -32,7 +32,7 @@ def remove_stale_files(layout: EngineLayout) -> None:
         for build in folder.glob(".build-*"):
             if _is_older(build, oldest):
                 remove_tree(build)
-    for partial in chain(layout.jars.glob(f"*/{PARTIAL_FILES}"), layout.locks.glob(".*.part")):
+    for partial in chain(layout.jars.glob(f"*/*/{PARTIAL_FILES}"), layout.locks.glob(".*.part")):
         if _is_older(partial, limit):
             with contextlib.suppress(OSError):
                 partial.unlink()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -18,10 +17,7 @@ from typing import Any
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import replace_text
 from pacenote.model.decoding import parse_json
-from pacenote.provision.maven import MavenArtifact
-
-# These become names of folders and files, so they must not lead outside their folder.
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
+from pacenote.provision.maven import MavenArtifact, safe_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +74,13 @@ def packaged_versions(distribution: str) -> tuple[str, ...]:
     return tuple(
         sorted(versions, key=lambda version: [int(part) for part in version.split(".")], reverse=True)
     )
+
+
+def packaged_artifacts() -> tuple[MavenArtifact, ...]:
+    """Returns the jars of all locks that are part of the package."""
+    locks = (files("pacenote.provision") / "locks").iterdir()
+    parsed = (parse_lock(lock.read_text("utf-8"), lock.name) for lock in locks if lock.name.endswith(".json"))
+    return tuple(artifact for lock in parsed for artifact in lock.artifacts())
 
 
 def find_lock(distribution: str, version: str, folder: Path) -> EngineLock | None:
@@ -138,8 +141,8 @@ def parse_lock(text: str, location: str) -> EngineLock:
     try:
         document: Mapping[str, Any] = parse_json(text)
         return EngineLock(
-            distribution=_safe_name(document["distribution"]),
-            version=_safe_name(document["version"]),
+            distribution=safe_name(document["distribution"]),
+            version=safe_name(document["version"]),
             lib=tuple(_parse_jar(jar) for jar in document["lib"]),
             modules=tuple(_parse_module(module) for module in document["modules"]),
             locale=tuple(_parse_jar(jar) for jar in document["locale"]),
@@ -153,22 +156,16 @@ def parse_lock(text: str, location: str) -> EngineLock:
 
 def _parse_module(document: Mapping[str, Any]) -> EngineModule:
     return EngineModule(
-        name=_safe_name(document["name"]),
-        main_class=_safe_name(document["main_class"]),
-        extends=tuple(_safe_name(name) for name in document["extends"]),
+        name=safe_name(document["name"]),
+        main_class=safe_name(document["main_class"]),
+        extends=tuple(safe_name(name) for name in document["extends"]),
         artifacts=tuple(_parse_jar(jar) for jar in document["jars"]),
     )
 
 
 def _parse_jar(line: str) -> MavenArtifact:
     coordinate, size, sha256 = line.split(" ")
-    group, name, version = (_safe_name(part) for part in coordinate.split(":"))
-    if not re.fullmatch(r"[0-9a-f]{64}", sha256) or int(size) <= 0:
+    group, name, version = coordinate.split(":")
+    if not sha256 or int(size) <= 0:
         raise ValueError(f"{coordinate} has no valid size and sha256")
     return MavenArtifact(group, name, version, sha256, int(size))
-
-
-def _safe_name(name: str) -> str:
-    if not _SAFE_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a valid name")
-    return name

@@ -6,6 +6,7 @@ The address of the repository comes from jgo, or from --maven-mirror; it is not 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,10 +20,12 @@ from pacenote.fetch.http_file import DOWNLOAD_LIMITS, Digest, HttpFile, RequestR
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.remote_file import RemoteFile, resolve
 from pacenote.fetch.retry import read_text
+from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.url import parse_url
 from pacenote.provision.public_files import make_public_dir
+from pacenote.system.folder_trees import remove_tree
 from pacenote.system.locks import locked
 from pacenote.units import format_count
 
@@ -31,10 +34,25 @@ NETWORK_HINT = "check the network, or name a reachable Maven repository with --m
 DOWNLOAD_OPTIONS = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4))
 """Settings for many small files: a download fails after four attempts."""
 
+# Coordinates and names in locks become names of folders and files, so they must not lead elsewhere.
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
+_MAX_NAME = 100
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+_NEW = ".new"
+"""Folder in the cache for jars whose checksum is not known until they are downloaded."""
+
+
+def safe_name(name: str) -> str:
+    """Returns a name that can be part of a path. Raises ValueError for any other."""
+    if len(name) > _MAX_NAME or not _SAFE_NAME.fullmatch(name):
+        raise ValueError(f"'{single_line(name)}' is not a valid name")
+    return name
+
 
 @dataclass(frozen=True, slots=True)
 class MavenArtifact:
-    """One jar of a Maven repository."""
+    """One jar of a Maven repository. Raises ValueError for coordinates that cannot be part of a path."""
 
     group: str
     """Group id, such as `org.opensearch`."""
@@ -46,6 +64,12 @@ class MavenArtifact:
     """SHA-256 checksum in hexadecimal form; empty if it is not known yet."""
     size: int = 0
     """Size in bytes; 0 if it is not known yet."""
+
+    def __post_init__(self) -> None:
+        for part in (self.group, self.name, self.version):
+            safe_name(part)
+        if self.sha256 and not _SHA256.fullmatch(self.sha256):
+            raise ValueError(f"{self} has no valid sha256")
 
     @property
     def group_and_name(self) -> str:
@@ -62,11 +86,18 @@ class MavenArtifact:
         """The path of the jar below the URL of a repository."""
         return f"{self.group.replace('.', '/')}/{self.name}/{self.version}/{self.file_name}"
 
+    @property
+    def pom_path(self) -> str:
+        """The path of the description of the jar, its POM, below the URL of a repository."""
+        return f"{self.repository_path.removesuffix('.jar')}.pom"
+
     def path_in(self, cache_dir: Path) -> Path:
-        """Returns the path of the jar in a cache; it contains the group id, because groups may use the same
-        name.
+        """Returns the path of the jar in a cache; it contains the checksum, so that no other content, and no
+        jar without a known checksum, takes the place of the file. Raises ValueError if it is not known yet.
         """
-        return cache_dir / self.group / self.file_name
+        if not self.sha256:
+            raise ValueError(f"the checksum of {self} is not known yet")
+        return cache_dir / self.group / self.sha256 / self.file_name
 
     def __str__(self) -> str:
         return f"{self.group}:{self.name}:{self.version}"
@@ -95,14 +126,14 @@ class MavenRepository:
         """Returns whether the repository has a file. Raises EngineError if the request fails."""
         return self.read_text(path) is not None
 
-    def read_text(self, path: str) -> str | None:
-        """Returns the text of a small file, or None if the repository does not have it.
+    def read_text(self, path: str, cancellation: Cancellation | None = None) -> str | None:
+        """Returns the text of a file of at most 1 MiB, or None if the repository does not have it.
 
-        Raises EngineError.
+        Raises EngineError, also if it is cancelled.
         """
         try:
             file = HttpFile(self.file(path), self._pools)
-            return read_text(file, self.options.retry, Cancellation())
+            return read_text(file, self.options.retry, cancellation or Cancellation())
         except (TransientError, RequestRejected) as failure:
             raise self.cannot_fetch(path, failure) from None
 
@@ -136,9 +167,9 @@ def fetch_artifacts(
     sizes.
 
     A cached file of the right size is not checked again, because it was verified before it got its name. A
-    download whose checksum is not known is verified against the SHA-1 that the repository publishes. Progress
-    is in bytes. Raises EngineError with the artifact that cannot be downloaded, and DiskError if the cache
-    cannot be written.
+    jar whose checksum is not known is always downloaded, and verified against the SHA-1 that the repository
+    publishes. Progress is in bytes. Raises EngineError with the artifact that cannot be downloaded, and
+    DiskError if the cache cannot be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
@@ -147,26 +178,82 @@ def fetch_artifacts(
         with locked(cache_dir / ".lock"):
             # Another race may have downloaded them while this race waited for the lock.
             missing = missing_artifacts(artifacts, cache_dir)
-            for artifact in missing:
-                make_public_dir(artifact.path_in(cache_dir).parent)
-            _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
-            # Modules share jars, so a jar may be listed twice.
-            fetched = {artifact: _measured(artifact, cache_dir) for artifact in missing}
+            try:
+                for artifact in missing:
+                    make_public_dir(_download_path(artifact, cache_dir).parent)
+                _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
+                # Modules share jars, so a jar may be listed twice.
+                fetched = {artifact: _stored(artifact, cache_dir) for artifact in missing}
+            finally:
+                remove_tree(cache_dir / _NEW)
     except OSError as failure:
         raise disk_error(failure, cache_dir) from failure
     return tuple(fetched.get(artifact, artifact) for artifact in artifacts)
 
 
 def missing_artifacts(artifacts: Sequence[MavenArtifact], cache_dir: Path) -> list[MavenArtifact]:
-    """Returns the artifacts that are not in the cache, each once."""
+    """Returns the artifacts that are not in the cache, each once.
+
+    A jar in a cache of an earlier version, whose paths lack the checksum, is moved to its path first if it
+    has the right checksum.
+    """
     return [artifact for artifact in dict.fromkeys(artifacts) if not _is_cached(artifact, cache_dir)]
 
 
+def verified_jar(artifact: MavenArtifact, cache_dir: Path) -> Path:
+    """Returns the path of a cached jar that is about to be run or loaded, after its checksum was compared.
+
+    Raises EngineError if it has another one, and OSError.
+    """
+    path = artifact.path_in(cache_dir)
+    if _sha256(path) != artifact.sha256:
+        raise EngineError(
+            f"{path} does not have the checksum of {artifact}",
+            hint="delete this file; it will be downloaded again",
+        )
+    return path
+
+
 def _is_cached(artifact: MavenArtifact, cache_dir: Path) -> bool:
+    if not artifact.sha256 or artifact.size <= 0:
+        return False
+    path = artifact.path_in(cache_dir)
+    return _has_size(path, artifact.size) or _is_moved(artifact, cache_dir)
+
+
+def _has_size(path: Path, size: int) -> bool:
     try:
-        return artifact.size > 0 and artifact.path_in(cache_dir).stat().st_size == artifact.size
+        return path.stat().st_size == size
     except OSError:
         return False
+
+
+def _is_moved(artifact: MavenArtifact, cache_dir: Path) -> bool:
+    """Returns whether the jar is at its path, after moving it there from the path without its checksum."""
+    source, target = cache_dir / artifact.group / artifact.file_name, artifact.path_in(cache_dir)
+    if not _has_size(source, artifact.size):
+        return False
+    try:
+        if _sha256(source) != artifact.sha256:
+            return False
+        make_public_dir(target.parent)
+        source.replace(target)
+    except OSError:
+        # Another process may have moved it. Otherwise, it is downloaded.
+        return _has_size(target, artifact.size)
+    return True
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _download_path(artifact: MavenArtifact, cache_dir: Path) -> Path:
+    if artifact.sha256:
+        return artifact.path_in(cache_dir)
+    # The version is a folder: `a-b` and `c` are not the same as `a` and `b-c`.
+    return cache_dir / _NEW / artifact.group / artifact.name / artifact.version / artifact.file_name
 
 
 def _download(
@@ -175,7 +262,7 @@ def _download(
     repository: MavenRepository,
     progress: ProgressCallback,
 ) -> None:
-    by_target = {artifact.path_in(cache_dir): artifact for artifact in artifacts}
+    by_target = {_download_path(artifact, cache_dir): artifact for artifact in artifacts}
     pool = ThreadPoolExecutor(repository.options.parallel_files, thread_name_prefix="pacenote-checksum")
     try:
         digests = list(pool.map(lambda artifact: _expected_digest(artifact, repository), artifacts))
@@ -184,7 +271,7 @@ def _download(
         pool.shutdown(wait=True, cancel_futures=True)
     downloads = [
         Download(
-            target=artifact.path_in(cache_dir),
+            target=_download_path(artifact, cache_dir),
             sources=(repository.file(artifact.repository_path),),
             size=artifact.size or None,
             digest=digest,
@@ -214,13 +301,18 @@ def _expected_digest(artifact: MavenArtifact, repository: MavenRepository) -> Di
         ) from None
 
 
-def _measured(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
-    """Returns the artifact with the checksum and size of its file in the cache."""
+def _stored(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
+    """Returns a downloaded artifact with its checksum and size, after moving it to the path with its
+    checksum. Raises OSError.
+    """
     if artifact.sha256 and artifact.size:
         return artifact
-    with artifact.path_in(cache_dir).open("rb") as file:
-        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return replace(artifact, sha256=sha256, size=artifact.path_in(cache_dir).stat().st_size)
+    downloaded = _download_path(artifact, cache_dir)
+    stored = replace(artifact, sha256=_sha256(downloaded), size=downloaded.stat().st_size)
+    if not artifact.sha256:
+        make_public_dir(stored.path_in(cache_dir).parent)
+        downloaded.replace(stored.path_in(cache_dir))
+    return stored
 
 
 def _default_url() -> str:

@@ -16,7 +16,7 @@ from pacenote.model.telemetry_options import PROFILER_LIBRARY
 from pacenote.provision.cars import Car
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_artifacts
+from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_artifacts, verified_jar
 from pacenote.provision.public_files import make_public_dir
 from pacenote.provision.team_cars import TeamTemplate
 from pacenote.system.locks import locked
@@ -66,7 +66,7 @@ def install_profiler(
     try:
         make_public_dir(library.parent)
         with locked(library.parent / ".lock"):
-            _unpack(ARTIFACT.path_in(layout.jars), f"{_PLATFORMS[machine]}/{_LIBRARY}", library)
+            _unpack(verified_jar(ARTIFACT, layout.jars), f"{_PLATFORMS[machine]}/{_LIBRARY}", library)
     except OSError as failure:
         raise disk_error(failure, library) from failure
 

@@ -20,7 +20,7 @@ def check_published(distribution: Distribution, version: str, repository: MavenR
     part of a version, or if it cannot be read.
     """
     parts = _required_parts(distribution, version)
-    missing = [part for part in parts if not repository.exists(_pom(part))]
+    missing = [part for part in parts if not repository.exists(part.pom_path)]
     if not missing:
         return
     # A version of the official archives need not be in the repository.
@@ -41,7 +41,7 @@ def is_partly_published(distribution: Distribution, version: str, repository: Ma
 
     Raises EngineError if the repository cannot be read.
     """
-    existing = {repository.exists(_pom(part)) for part in _required_parts(distribution, version)}
+    existing = {repository.exists(part.pom_path) for part in _required_parts(distribution, version)}
     return existing == {True, False}
 
 
@@ -51,7 +51,7 @@ def published_versions(distribution: Distribution, repository: MavenRepository) 
     A repository may have a version that it does not list. Raises EngineError if it cannot be read.
     """
     parts = _required_parts(distribution, distribution.default_version)
-    listed = [listed_versions(part, repository) for part in parts]
+    listed = [listed_versions(part.group, part.name, repository) for part in parts]
     common = set.intersection(*listed) if listed else set()
     return tuple(sorted(filter(distribution.supports, common), key=_numbers))
 
@@ -79,16 +79,12 @@ def _required_parts(distribution: Distribution, version: str) -> tuple[MavenArti
     return tuple(MavenArtifact(group, name, version) for group, name in (*engine_parts, *modules))
 
 
-def _pom(part: MavenArtifact) -> str:
-    return part.repository_path.removesuffix(".jar") + ".pom"
-
-
-def listed_versions(part: MavenArtifact, repository: MavenRepository) -> set[str]:
+def listed_versions(group: str, name: str, repository: MavenRepository) -> set[str]:
     """Returns the versions of an artifact that a repository lists. Raises EngineError if it cannot be
     read.
     """
-    folder = part.repository_path.rsplit("/", 2)[0]
-    return set(_VERSION.findall(repository.read_text(f"{folder}/maven-metadata.xml") or ""))
+    path = f"{group.replace('.', '/')}/{name}/maven-metadata.xml"
+    return set(_VERSION.findall(repository.read_text(path) or ""))
 
 
 def _numbers(version: str) -> tuple[int, ...]:

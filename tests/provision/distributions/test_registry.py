@@ -28,7 +28,7 @@ def test_unsupported_distributions_are_rejected_with_a_hint() -> None:
     assert "elasticsearch 7.17.x" in caught.value.message
     with pytest.raises(EngineError, match=r"opensearch 1\.3\.0 cannot be started"):
         find_distribution("opensearch", "1.3.0")
-    for incomplete in ("3.3", "v3.3.0"):
+    for incomplete in ("3.3", "v3.3.0", "3.3.٣", "3.3.0٣", "3.3." + "1" * 100):
         with pytest.raises(UsageError) as caught_incomplete:
             find_distribution("opensearch", incomplete)
         assert caught_incomplete.value.hint == "give all three numbers, for example 3.3.0"

@@ -30,7 +30,7 @@ from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, Officia
 from pacenote.provision.distributions.registry import DESCRIPTIONS
 from pacenote.provision.install import MARKER
 from pacenote.provision.layout import EngineLayout
-from pacenote.provision.maven import MavenArtifact, MavenRepository
+from pacenote.provision.maven import MavenRepository
 from pacenote.provision.published_versions import listed_versions, nearest_versions
 from pacenote.system.folder_trees import delete_tree
 from pacenote.units import whole_number
@@ -171,7 +171,7 @@ def _nearest(official: OfficialArchive, version: str, mirror: str | None) -> tup
     """Returns the nearest versions of an engine that were released; empty if they cannot be read."""
     group, name = official.server.split(":")
     try:
-        versions = listed_versions(MavenArtifact(group, name, version), MavenRepository(mirror))
+        versions = listed_versions(group, name, MavenRepository(mirror))
     except EngineError:
         return ()
     return nearest_versions(version, (release for release in versions if release.replace(".", "").isdigit()))

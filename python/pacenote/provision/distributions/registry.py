@@ -23,7 +23,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
 }
 """The first description of each engine, which has its default version, by the name of the engine."""
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?!\d)")
 
 
 def find_distribution(name: str, version: str) -> Distribution:
