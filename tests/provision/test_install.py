@@ -18,15 +18,14 @@ from pacenote.provision.install import MARKER, assemble
 from pacenote.provision.java import JavaRuntime
 from support.disks import fill, small_disk
 
-from .conftest import FakeEngine, jar
+from .conftest import FakeEngine, jar, put_in_cache
 
 
 @pytest.fixture
 def lock(tmp_path: Path) -> EngineLock:
     core, own = jar("core", b"core"), jar("own", b"own")
     for artifact in (core, own):
-        artifact.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
-        artifact.path_in(tmp_path / "jars").write_bytes(artifact.name.encode())
+        put_in_cache(artifact, tmp_path / "jars", artifact.name.encode())
     (tmp_path / "installs").mkdir()
     return EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),))
 
@@ -54,6 +53,29 @@ def test_an_engine_is_assembled_once(lock: EngineLock, tmp_path: Path) -> None:
     assert build(lock, tmp_path) == folder
     assert folder.stat().st_ino == before
     assert [each.name for each in (tmp_path / "installs").iterdir()] == [folder.name]
+
+
+def test_jars_with_one_file_name_do_not_change_the_cache(lock: EngineLock, tmp_path: Path) -> None:
+    (core,) = lock.lib
+    other = replace(jar("core", b"evil"), group="org.evil")
+    put_in_cache(other, tmp_path / "jars", b"evil")
+    with pytest.raises(DiskError, match="File exists"):
+        build(replace(lock, lib=(core, other)), tmp_path)
+    assert core.path_in(tmp_path / "jars").read_bytes() == b"core"
+    assert not list((tmp_path / "installs").iterdir())
+
+
+def test_a_file_by_which_a_module_describes_itself_does_not_change_the_cache(tmp_path: Path) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("META-INF/es-plugins/m/pinned-1.jar", b"evil")
+    own, pinned = jar("own", content.getvalue()), replace(jar("pinned", b"pinned"), version="1")
+    for artifact, data in ((own, content.getvalue()), (pinned, b"pinned")):
+        put_in_cache(artifact, tmp_path / "jars", data)
+    (tmp_path / "installs").mkdir()
+    lock = EngineLock("fake", "1.0", (), (EngineModule("m", "a.M", (), (own, pinned)),))
+    assemble(FakeEngine(modules_describe_themselves=True), source(lock, tmp_path), tmp_path / "installs")
+    assert pinned.path_in(tmp_path / "jars").read_bytes() == b"pinned"
 
 
 def test_a_folder_without_a_marker_is_replaced(lock: EngineLock, tmp_path: Path) -> None:
@@ -87,7 +109,7 @@ def test_locale_jars_provide_only_word_boundaries(lock: EngineLock, tmp_path: Pa
         for name in (services + "BreakIteratorProvider", services + "DateFormatProvider", "a/B.class"):
             archive.writestr(name, b"x")
     spi = jar("spi", out.getvalue())
-    spi.path_in(tmp_path / "jars").write_bytes(out.getvalue())
+    put_in_cache(spi, tmp_path / "jars", out.getvalue())
     folder = build(replace(lock, locale=(spi,)), tmp_path)
     with zipfile.ZipFile(folder / "locale" / "spi-1.0.jar") as archive:
         assert archive.namelist() == [services + "BreakIteratorProvider", "a/B.class"]
@@ -106,7 +128,7 @@ def test_a_damaged_jar_is_named(lock: EngineLock, tmp_path: Path, has_directory:
     else:
         content = b"no zip"
     spi = jar("spi", content)
-    spi.path_in(tmp_path / "jars").write_bytes(content)
+    put_in_cache(spi, tmp_path / "jars", content)
     with pytest.raises(EngineError) as caught:
         build(replace(lock, locale=(spi,)), tmp_path)
     assert caught.value.message.startswith(f"{spi.path_in(tmp_path / 'jars')} is damaged: ")
@@ -122,8 +144,7 @@ def test_a_full_disk_leaves_no_files_and_the_next_attempt_succeeds(tmp_path: Pat
         archive.writestr("a/B.class", os.urandom(100_000))
     spi = jar("spi", content.getvalue())
     for artifact, data in ((core, os.urandom(150_000)), (own, b"own"), (spi, content.getvalue())):
-        artifact.path_in(tmp_path / "jars").parent.mkdir(parents=True, exist_ok=True)
-        artifact.path_in(tmp_path / "jars").write_bytes(data)
+        put_in_cache(artifact, tmp_path / "jars", data)
     lock = EngineLock("fake", "1.0", (core,), (EngineModule("m", "a.M", (), (own,)),), locale=(spi,))
     # The jars are on another disk, and are therefore copied.
     with small_disk(tmp_path / "installs", 400) as disk:

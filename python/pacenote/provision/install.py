@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from pacenote.provision.assembly_steps import AssemblySource, digest_of_steps, r
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.public_files import link_file, write_public
+from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
 from pacenote.system.folder_trees import delete_tree, discard_tree
 
 MARKER = "complete"
@@ -27,6 +27,13 @@ LAYOUT_VERSION = 1
 
 DESCRIPTOR = "plugin-descriptor.properties"
 """The file that describes a module."""
+
+_MAX_PUBLISHED_FILES = 20
+_MAX_PUBLISHED_BYTES = 1 << 20
+_MAX_MEMBER_BYTES = 64 << 20
+"""Limits of the files by which a module describes itself, which have 2 KiB, and of a file in a jar of locale
+data, of which the largest has 2 MiB.
+"""
 
 _PUBLISHED_FILE = re.compile(r"META-INF/es-plugins/[^/]+/([\w-]+\.\w+)")
 _JAVA_SERVICES = re.compile(r"META-INF/services/java\.(?!text\.spi\.BreakIteratorProvider$)")
@@ -100,11 +107,17 @@ def _fill(
 def published_files(jar: Path) -> Mapping[str, str]:
     """Returns the text files of a module that its jar contains, such as its descriptor: file name to text.
 
-    Raises OSError, zipfile.BadZipFile and zlib.error.
+    Raises OSError and DamagedZip.
     """
-    with zipfile.ZipFile(jar) as archive:
+    with opened_zip(jar) as archive:
         matches = ((_PUBLISHED_FILE.fullmatch(name), name) for name in archive.namelist())
-        return {match[1]: archive.read(name).decode() for match, name in matches if match}
+        published = {match[1]: name for match, name in matches if match}
+        if len(published) > _MAX_PUBLISHED_FILES:
+            raise DamagedZip(f"it describes itself in more than {_MAX_PUBLISHED_FILES} files")
+        return {
+            file: read_member(archive, name, _MAX_PUBLISHED_BYTES).decode()
+            for file, name in published.items()
+        }
 
 
 @contextmanager
@@ -112,7 +125,7 @@ def _readable(jar: Path) -> Generator[Path, None, None]:
     """Raises EngineError for a jar that turns out to be damaged in the block."""
     try:
         yield jar
-    except (zipfile.BadZipFile, zlib.error) as failure:
+    except DamagedZip as failure:
         raise EngineError(
             f"{jar} is damaged: {failure}", hint="delete this file; it will be downloaded again"
         ) from None
@@ -148,7 +161,7 @@ def _only_break_iterators(source: Path, target: Path) -> None:
 
     Dates and numbers must be formatted with Java's own data, as in the official archive.
     """
-    with zipfile.ZipFile(source) as whole:
+    with opened_zip(source) as whole:
         unwanted = {name for name in whole.namelist() if _JAVA_SERVICES.match(name)}
         if not unwanted:
             link_file(source, target)
@@ -156,5 +169,5 @@ def _only_break_iterators(source: Path, target: Path) -> None:
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as kept:
             for entry in whole.infolist():
                 if entry.filename not in unwanted:
-                    kept.writestr(entry, whole.read(entry))
+                    kept.writestr(entry, read_member(whole, entry.filename, _MAX_MEMBER_BYTES))
     target.chmod(0o644)

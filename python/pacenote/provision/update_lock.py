@@ -1,4 +1,4 @@
-"""Creates lock files: resolves an engine version with jgo and downloads its jars to compute their checksums.
+"""Creates lock files: resolves an engine version and downloads its jars to compute their checksums.
 
 `python -m pacenote.provision.update_lock opensearch 3.3.0` updates the lock file in `locks/`.
 """
@@ -8,26 +8,31 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
-import threading
-import zipfile
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.parts import ModuleDefinition, RootArtifact
 from pacenote.provision.distributions.registry import find_distribution
-from pacenote.provision.engine_lock import EngineLock, EngineModule, save_lock
+from pacenote.provision.engine_lock import EngineLock, EngineModule, packaged_artifacts, save_lock
 from pacenote.provision.install import DESCRIPTOR, published_files
-from pacenote.provision.maven import NETWORK_HINT, MavenArtifact, MavenRepository, fetch_artifacts
+from pacenote.provision.maven import (
+    NETWORK_HINT,
+    MavenArtifact,
+    MavenRepository,
+    fetch_artifacts,
+    safe_name,
+)
+from pacenote.provision.pom_resolver import PomResolver, Unresolvable
+from pacenote.provision.profiler import ARTIFACT as PROFILER
 from pacenote.provision.published_versions import check_published
+from pacenote.provision.zip_files import DamagedZip, opened_zip
 
-_RESOLVE_TIMEOUT_S = 600.0
-"""Seconds in which jgo must have resolved a dependency: it limits only the silence of a server."""
+_OTHER_VERSION = "use another version of the engine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +53,19 @@ def resolve_lock(
     Modules that the repository lacks in this version are omitted, unless the engine needs them. Raises
     EngineError if the version does not exist or the repository cannot be reached.
     """
-    check_published(distribution, version, MavenRepository(source.mirror))
-    resolver = _Resolver(version, source)
+    repository = MavenRepository(source.mirror)
+    check_published(distribution, version, repository)
+    assembly = tuple(
+        MavenArtifact(artifact.group, artifact.name, artifact.version, artifact.sha256, artifact.size)
+        for artifact in distribution.assembly_artifacts(version)
+    )
+    resolver = _Resolver(version, repository, _known_artifacts(assembly))
+    assembly = tuple(map(resolver.with_checksum, assembly))
     definitions = distribution.module_definitions(version)
     label = f"resolving {distribution.name} {version}"
     progress(label, 0, len(definitions) + 1)
     lib = resolver.jars(distribution.root_artifacts(version))
     locale = resolver.jars(distribution.locale_artifacts(version))
-    assembly = tuple(
-        MavenArtifact(artifact.group, artifact.name, artifact.version, artifact.sha256, artifact.size)
-        for artifact in distribution.assembly_artifacts(version)
-    )
     by_module: dict[str, tuple[MavenArtifact, ...]] = {}
     for number, definition in enumerate(definitions, 1):
         progress(label, number, len(definitions) + 1)
@@ -66,8 +73,11 @@ def resolve_lock(
         present = {jar.group_and_name for jar in (*lib, *inherited)}
         resolved = resolver.module(definition)
         if resolved:
-            # The first is the module's own jar. Jars of lib/ and of modules that it extends are omitted.
-            by_module[definition.folder] = tuple(jar for jar in resolved if jar.group_and_name not in present)
+            # After the module's own jar. Jars of lib/ and of modules that it extends are omitted.
+            others = (jar for jar in resolved[1:] if jar.group_and_name not in present)
+            by_module[definition.folder] = (resolved[0], *others)
+    for jars in (lib, locale, *by_module.values()):
+        _check_file_names(jars)
     module_jars = (jar for jars in by_module.values() for jar in jars)
     artifacts = tuple(dict.fromkeys((*lib, *locale, *assembly, *module_jars)))
     fetched = dict(
@@ -101,66 +111,67 @@ def plugin_class(jar: Path) -> str:
     """Returns the plugin class of a module: the one in the descriptor of its jar, otherwise the top-level
     `*ModulePlugin` of its jar, otherwise its `*Plugin`.
 
-    Raises EngineError if there is none, or more than one.
+    Raises EngineError if there is none, or more than one, or if the jar is damaged.
     """
-    if stated := re.search(r"^classname=(\S+)$", published_files(jar).get(DESCRIPTOR, ""), re.MULTILINE):
-        return stated[1]
-    with zipfile.ZipFile(jar) as archive:
+    try:
+        stated = re.search(r"^classname=(\S+)$", published_files(jar).get(DESCRIPTOR, ""), re.MULTILINE)
+        classes = [stated[1]] if stated else _plugin_classes(jar)
+        if len(classes) == 1:
+            return safe_name(classes[0])
+    except (DamagedZip, ValueError) as failure:
+        raise EngineError(f"{jar.name} is not a module: {failure}", hint=_OTHER_VERSION) from None
+    named = single_line(", ".join(classes)) or "none"
+    raise EngineError(f"{jar.name} must have one plugin class, but has {named}", hint=_OTHER_VERSION)
+
+
+def _plugin_classes(jar: Path) -> list[str]:
+    """Returns the names of the classes that may be the plugin class, sorted. Raises DamagedZip."""
+    with opened_zip(jar) as archive:
         names = [name for name in archive.namelist() if name.endswith("Plugin.class") and "$" not in name]
     preferred = [name for name in names if name.endswith("ModulePlugin.class")] or names
-    if len(preferred) != 1:
-        plugin_classes = ", ".join(sorted(preferred)) or "none"
-        raise EngineError(
-            f"{jar.name} must have one plugin class, but has {plugin_classes}",
-            hint="use another version of the engine",
-        )
-    return preferred[0].removesuffix(".class").replace("/", ".")
+    return sorted(name.removesuffix(".class").replace("/", ".") for name in preferred)
 
 
-def _within(seconds: float, call: Callable[[], Any]) -> Any:
-    """Returns the result of a call, or raises its error. Raises TimeoutError after some seconds; the call
-    then goes on until the process ends.
+def _known_artifacts(pinned: Iterable[MavenArtifact]) -> Mapping[str, MavenArtifact]:
+    """Returns all artifacts whose checksum Pacenote contains, by their coordinates: what a repository sends
+    for one of them must have that checksum.
     """
-    result: Future[Any] = Future()
+    artifacts = (*packaged_artifacts(), PROFILER, *pinned)
+    return {str(artifact): artifact for artifact in artifacts if artifact.sha256}
 
-    def run() -> None:
-        try:
-            result.set_result(call())
-        except Exception as error:
-            result.set_exception(error)
 
-    threading.Thread(target=run, name="pacenote-resolve", daemon=True).start()
-    return result.result(seconds)
+def _check_file_names(jars: Iterable[MavenArtifact]) -> None:
+    """Raises EngineError if two jars of one folder have the same file name."""
+    names: dict[str, MavenArtifact] = {}
+    for jar in jars:
+        if (other := names.setdefault(jar.file_name, jar)) is not jar:
+            raise EngineError(
+                f"{other} and {jar} cannot be in one folder: both are called {jar.file_name}",
+                hint="use another version of the engine, or another --maven-mirror",
+            )
 
 
 class _Resolver:
-    """Resolves dependencies with jgo."""
+    """Finds the jars of an engine, with the checksums that are known before they are downloaded."""
 
-    def __init__(self, version: str, source: LockSource) -> None:
-        from jgo.maven import MavenContext
-
+    def __init__(self, version: str, repository: MavenRepository, known: Mapping[str, MavenArtifact]) -> None:
         self._version = version
-        self._repository = MavenRepository(source.mirror)
-        self._context = MavenContext(
-            repo_cache=source.cache_dir / "poms",
-            remote_repos={"central": self._repository.location},
-            timeout=20,
-        )
+        self._known = known
+        self._resolver = PomResolver(repository)
 
     def jars(self, roots: tuple[RootArtifact, ...]) -> tuple[MavenArtifact, ...]:
         """Returns the root artifacts with their dependencies.
 
-        Each root is resolved separately, because in jgo the versions that one root pins affect the others.
+        Each root is resolved separately, because the versions that one root manages do not affect the others.
         """
         resolved: dict[str, MavenArtifact] = {}
         for root in roots:
             if root.follows:
-                version = next(jar.version for jar in resolved.values() if jar.name == root.follows)
-                jars: Iterable[MavenArtifact] = [MavenArtifact(root.group, root.name, version)]
+                jars: Iterable[MavenArtifact] = [_following(root, resolved.values())]
             else:
                 jars = self._resolve(MavenArtifact(root.group, root.name, root.version))
             for jar in jars:
-                resolved.setdefault(jar.group_and_name, jar)
+                resolved.setdefault(jar.group_and_name, self.with_checksum(jar))
         return tuple(sorted(resolved.values(), key=lambda jar: jar.file_name))
 
     def module(self, definition: ModuleDefinition) -> list[MavenArtifact]:
@@ -168,42 +179,32 @@ class _Resolver:
         module.
         """
         module_jar = MavenArtifact(definition.group, definition.name, self._version)
-        if not definition.required and not self._repository.exists(
-            module_jar.repository_path.removesuffix(".jar") + ".pom"
-        ):
+        if not definition.required and not self._resolver.exists(module_jar):
             return []
-        return self._resolve(module_jar)
+        return [self.with_checksum(jar) for jar in self._resolve(module_jar)]
+
+    def with_checksum(self, jar: MavenArtifact) -> MavenArtifact:
+        """Returns an artifact with its checksum and size if they are known."""
+        return self._known.get(str(jar), jar)
 
     def _resolve(self, root: MavenArtifact) -> list[MavenArtifact]:
-        import requests
-
-        def transitive_dependencies() -> Any:
-            dependency = self._context.create_dependency(str(root))
-            return self._context.resolver.resolve([dependency])[1]
-
         try:
-            transitive = _within(_RESOLVE_TIMEOUT_S, transitive_dependencies)
-        except TimeoutError:
-            raise EngineError(
-                f"{root} cannot be resolved: the repository takes longer than {_RESOLVE_TIMEOUT_S:.4g} s",
-                hint=NETWORK_HINT,
-            ) from None
-        except requests.RequestException:
-            raise EngineError(
-                f"{root} cannot be resolved: the repository is unreachable", hint=NETWORK_HINT
-            ) from None
-        except (RuntimeError, ValueError, AssertionError):
-            raise EngineError(
-                f"{root} cannot be resolved from the Maven repository {self._repository.url}",
-                hint="check that this version exists; " + NETWORK_HINT,
-            ) from None
-        # A classifier marks native code for one platform (QUIC of netty), which engines do not need.
-        plain = (artifact for artifact in transitive if not artifact.classifier and artifact.type == "jar")
-        return [root, *sorted((_artifact(artifact) for artifact in plain), key=lambda jar: jar.file_name)]
+            needed = self._resolver.dependencies(root)
+        except Unresolvable as failure:
+            raise EngineError(f"{root} cannot be resolved: {failure}", hint=NETWORK_HINT) from None
+        return [root, *sorted(needed, key=lambda jar: jar.file_name)]
 
 
-def _artifact(dependency: Any) -> MavenArtifact:
-    return MavenArtifact(dependency.groupId, dependency.artifactId, dependency.version)
+def _following(root: RootArtifact, resolved: Iterable[MavenArtifact]) -> MavenArtifact:
+    """Returns an artifact in the version of another one. Raises EngineError if that is not resolved."""
+    version = next((jar.version for jar in resolved if jar.name == root.follows), None)
+    if version is None:
+        raise EngineError(
+            f"the version of {root.name} cannot be determined: by its POM in the repository, the engine "
+            f"does not need {root.follows}",
+            hint=NETWORK_HINT,
+        )
+    return MavenArtifact(root.group, root.name, version)
 
 
 def main(arguments: list[str]) -> int:
