@@ -159,6 +159,9 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
 
         console.result(f"pacenote {pacenote_version() or '(from its sources)'}\n")
         return 0
+    # Imported here because it would delay help.
+    from pacenote.cli.foreign_messages import foreign_messages
+
     _check_current_folder()
     command = command_module(_known_command(name))
     parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
@@ -177,7 +180,8 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
         hide_option_secrets(options, console)
         warn_of_words(options, console)
         action = str(getattr(options, "action", ""))
-        with reading_limit(name, action, console) if owns_process else contextlib.nullcontext():
+        limit = reading_limit(name, action, console) if owns_process else contextlib.nullcontext()
+        with limit, foreign_messages(console):
             code: int = command.run(options, console)
         return code
 
