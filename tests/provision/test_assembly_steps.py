@@ -6,6 +6,7 @@ import io
 import stat
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,39 @@ def test_supplied_sources_are_compiled_to_a_jar_with_a_manifest(
     with zipfile.ZipFile(folder / "modules" / "m" / "m.jar") as archive:
         assert archive.read("p/A.class") == b"RootAction.java,RootPlugin.java"
         assert archive.read("META-INF/MANIFEST.MF") == b"Manifest-Version: 1.0\nAgent-Class: p.A\n"
+
+
+@pytest.mark.parametrize(
+    ("step", "problem"),
+    [
+        (OptionalModules("large", "x", ()), "large has more than 67,108,864 bytes"),
+        (ExtractedFile("large", "large", "x"), "large has more than 67,108,864 bytes"),
+        (OptionalModules("encrypted", "x", ()), "encrypted"),
+        (ExtractedFile("encrypted", "a", "x"), "encrypted"),
+    ],
+)
+def test_a_jar_that_expands_without_end_or_cannot_be_read_is_an_error(
+    source: AssemblySource, tmp_path: Path, step: ExtractedFile | OptionalModules, problem: str
+) -> None:
+    large, plain = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("large", bytes(65 << 20))
+        archive.writestr("module-info.class", b"x")
+    with zipfile.ZipFile(plain, "w") as archive:
+        archive.writestr("a", b"x")
+        archive.writestr("module-info.class", b"x")
+    # The flag of an encrypted member, in its own header and in the directory.
+    encrypted = bytearray(plain.getvalue())
+    encrypted[6] |= 1
+    encrypted[encrypted.index(b"PK\1\2") + 8] |= 1
+    contents = {"large": large.getvalue(), "encrypted": bytes(encrypted)}
+    jars = tuple(jar(name, content) for name, content in contents.items())
+    for artifact in jars:
+        put_in_cache(artifact, tmp_path / "jars", contents[artifact.name])
+    hostile = replace(source, lock=replace(source.lock, lib=jars))
+    (tmp_path / "engine").mkdir()
+    with pytest.raises(EngineError, match=rf"fake 1\.0 cannot be assembled: .*{problem}"):
+        run_steps((step,), tmp_path / "engine", hostile)
 
 
 @pytest.mark.parametrize(

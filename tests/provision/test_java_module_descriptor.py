@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.provision.java_module_descriptor import copy_with_optional_modules, with_optional_modules
+from pacenote.provision.zip_files import DamagedZip
 
 MANDATED, STATIC = 0x8000, 0x40
 
@@ -59,5 +60,5 @@ def test_the_other_files_of_the_jar_are_copied(tmp_path: Path) -> None:
         assert jar.read("module-info.class") == descriptor({"jdk.jdi": STATIC})
     with zipfile.ZipFile(tmp_path / "c.jar", "w") as jar:
         jar.writestr("a/B.class", b"code")
-    with pytest.raises(ValueError, match=r"c\.jar has no module-info\.class"):
+    with pytest.raises(DamagedZip, match=r"c\.jar has no module-info\.class"):
         copy_with_optional_modules(tmp_path / "c.jar", tmp_path / "d.jar", ("jdk.jdi",))

@@ -7,7 +7,6 @@ import os
 import subprocess
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
@@ -28,12 +27,14 @@ from pacenote.provision.java import JavaRuntime
 from pacenote.provision.java_module_descriptor import copy_with_optional_modules
 from pacenote.provision.maven import MavenArtifact, verified_jar
 from pacenote.provision.public_files import link_file, make_public_dir, write_public
+from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
 
 _COMPILER = "ecj"
 _COMPILER_CLASS = "org.eclipse.jdt.internal.compiler.batch.Main"
 _CLASS_VERSION = "17"
 """The lowest version of Java that runs an engine with supplied parts."""
 _TIMEOUT_S = 120
+_MAX_EXTRACTED_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def run_steps(steps: Iterable[AssemblyStep], folder: Path, source: AssemblySourc
     for step in steps:
         try:
             _run(step, folder, source)
-        except (zipfile.BadZipFile, zlib.error, KeyError, ValueError) as failure:
+        except (DamagedZip, KeyError, ValueError) as failure:
             raise EngineError(
                 f"{source.lock.distribution} {source.lock.version} cannot be assembled: {failure}",
                 hint="remove the engine's jars below PACENOTE_HOME so that they are downloaded again",
@@ -94,8 +95,8 @@ def _run(step: AssemblyStep, folder: Path, source: AssemblySource) -> None:
             link_file(path, folder / place / path.name)
         case ExtractedFile(jar, member, path):
             make_public_dir((folder / path).parent)
-            with zipfile.ZipFile(source.jar(jar)) as archive:
-                (folder / path).write_bytes(archive.read(member))
+            with opened_zip(source.jar(jar)) as archive:
+                (folder / path).write_bytes(read_member(archive, member, _MAX_EXTRACTED_BYTES))
             (folder / path).chmod(0o644)
         case WrittenFile(path, text):
             write_public(folder / path, text)

@@ -7,9 +7,13 @@ import zipfile
 from collections.abc import Collection
 from pathlib import Path
 
+from pacenote.provision.zip_files import opened_zip, read_member
+
 _DESCRIPTOR = "module-info.class"
 _STATIC_PHASE = 0x40
 _CONSTANT_COUNT_OFFSET = 8
+_MAX_MEMBER_BYTES = 64 << 20
+"""Size of the largest file in a jar; those of the jars that are copied have less than a megabyte."""
 
 # Class file constants by tag: the bytes that follow the tag. UTF-8 texts (1) have a length of their own, and
 # numbers of 8 bytes (5, 6) take two entries of the table.
@@ -25,14 +29,14 @@ _CONSTANT_SIZES = {
 def copy_with_optional_modules(source: Path, target: Path, modules: Collection[str]) -> None:
     """Copies a modular jar, with `modules` optional at run time in its descriptor.
 
-    The other files are unchanged. Raises OSError, ValueError for a jar without a readable descriptor, and
-    zipfile.BadZipFile.
+    The other files are unchanged. Raises OSError, and DamagedZip, also for a jar without a readable
+    descriptor.
     """
-    with zipfile.ZipFile(source) as whole, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+    with opened_zip(source) as whole, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
         if _DESCRIPTOR not in whole.namelist():
             raise ValueError(f"{source.name} has no {_DESCRIPTOR}")
         for entry in whole.infolist():
-            content = whole.read(entry)
+            content = read_member(whole, entry.filename, _MAX_MEMBER_BYTES)
             if entry.filename == _DESCRIPTOR:
                 content = with_optional_modules(content, modules)
             copy.writestr(entry, content)
