@@ -238,8 +238,8 @@ impl BulkReader {
     /// [`CorpusError::Read`] or [`CorpusError::Changed`] if the file cannot be read, and [`CorpusError::TooLongLine`] or
     /// [`CorpusError::TooLargeBulk`] if it would take too much memory; the body is then undefined.
     pub fn next_into(&mut self, body: &mut BulkBody) -> Result<Option<u32>, CorpusError> {
+        let documents = self.next_document_count();
         let Some(current) = self.ranges.get_mut(self.range_index) else { return Ok(None) };
-        let documents = u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size);
         let lines =
             FileLines { file: &current.range.file, expected_line: current.expected_line, start: self.cursor };
         let consumed = match &mut current.range.action_lines {
@@ -267,6 +267,12 @@ impl BulkReader {
             self.position.advance(self.cursor);
         }
         Ok(Some(documents))
+    }
+
+    /// Returns the number of documents of the next bulk; 0 after the last document.
+    #[must_use]
+    pub fn next_document_count(&self) -> u32 {
+        u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size)
     }
 
     fn start_range(&mut self, index: usize) {

@@ -126,7 +126,7 @@ fn the_bulks_of_each_client_keep_its_rate_in_documents_whatever_their_sizes() {
         due.iter().map(|due| due / 1_000_000).collect::<Vec<_>>()
     };
     assert_eq!(due(0), [0, 20, 40, 90, 140, 165]);
-    assert_eq!(due(1), [10, 30, 50, 100, 150, 175]);
+    assert_eq!(due(1), [10, 30, 65, 115, 152, 170]);
     assert_eq!(race.task("index").work.weight, 70);
 }
 

@@ -18,10 +18,6 @@ UNSENT_SHARE = 0.01
 target rate.
 """
 
-BUSY_SHARE = 0.5
-"""Share of the operations of a task that waited for their client from which on its clients were mostly busy.
-"""
-
 _DEVIATIONS = 3.0
 """By how many standard deviations random arrivals may be fewer than expected."""
 
@@ -184,17 +180,15 @@ def _falls_short(task: TaskResult, target: TargetRate, max_shortfall: float, don
     return expected - done > tolerated
 
 
-def _overlapping(task: TaskResult, target: TargetRate) -> int:
-    """Returns how many operations may overlap the end of the measured window without being in it: one of the
-    task, or of each client if the last one of each has another length and the clients were mostly free when
-    their operations were due.
+def _overlapping(task: TaskResult, target: TargetRate) -> float:
+    """Returns how many operations may overlap the ends of the measured window without being in it: one, or
+    more if the task ran its time and each client follows the work of its own operations, which need not be
+    that of the others. Each then has a part of an operation at both ends, from none to all with the same
+    chance, so that their sum has the variance clients / 6.
     """
-    follows_work = target.operations is None and target.unit != OPS
-    counts = task.accounting
-    was_busy = counts.waited > BUSY_SHARE * (counts.succeeded + counts.failed)
-    if follows_work and not was_busy and task.ended_by in ("iterations", "source"):
-        return task.clients
-    return 1
+    if target.operations is None and target.unit != OPS and task.ended_by == "time":
+        return max(1.0, _DEVIATIONS * math.sqrt(task.clients / 6.0))
+    return 1.0
 
 
 def _expected(task: TaskResult, target: TargetRate) -> float:

@@ -188,6 +188,11 @@ impl BulkSource {
         documents.is_some()
     }
 
+    /// Returns the number of documents of the next body, or `None` if there is none in this pass.
+    pub fn next_document_count(&self) -> Option<u64> {
+        Some(self.reader.next_document_count()).filter(|documents| *documents > 0).map(u64::from)
+    }
+
     /// Returns the number of documents in the body.
     pub fn document_count(&self) -> u64 {
         self.request.document_count()

@@ -13,9 +13,9 @@ use crate::task_client_id::TaskClientId;
 /// time. Each client draws random arrivals from its own seed. During ramp-up, the schedule of a client starts when the
 /// client does, so it never has to catch up; its even schedule remains shifted by i intervals.
 ///
-/// If the rate counts documents, the period of an operation is as long as the documents of the one before it ask for:
-/// each client then sends n documents in n/N of the time that N documents take at the rate of the task, whatever the
-/// sizes of its bulks.
+/// If the rate counts documents, the operations are due as if the clients sent them in turns: each when all documents
+/// before it have had their time at the rate of the task, if the bulks of the other clients have the same sizes. So n
+/// documents are sent in the time that n documents take, whatever the sizes of bulks.
 #[derive(Debug, Clone)]
 pub struct Pacer {
     times: EvenTimes,
@@ -29,18 +29,20 @@ pub struct Pacer {
 struct DocumentCount {
     /// The mean number of documents of an operation.
     per_operation: f64,
+    /// How much later than the first client a client sends operations with this number, in nanoseconds.
+    shift_ns: f64,
     /// Documents of the operations that were due, as far as they are known.
     known: u64,
     /// Operations that were due and whose documents are not known, which count as having the mean number, and those that
     /// were skipped.
     unknown: f64,
-    /// The last operation whose documents are known; 1 before that.
-    last: f64,
+    /// When the last operation was due, in nanoseconds since the task started.
+    latest_ns: u64,
 }
 
 impl DocumentCount {
-    fn new(per_operation: f64) -> Self {
-        Self { per_operation, known: 0, unknown: 0.0, last: 1.0 }
+    fn new(per_operation: f64, shift_ns: f64) -> Self {
+        Self { per_operation, shift_ns, known: 0, unknown: 0.0, latest_ns: 0 }
     }
 
     /// Returns the operations that were due.
@@ -49,10 +51,9 @@ impl DocumentCount {
     }
 
     /// Sets the documents of the operation that was due last.
-    fn know_last(&mut self, documents: u64) {
+    fn set_last_documents(&mut self, documents: u64) {
         self.known = self.known.saturating_add(documents);
         self.unknown -= 1.0;
-        self.last = documents as f64 / self.per_operation;
     }
 }
 
@@ -130,11 +131,13 @@ impl Pacer {
             period_ns: interval_s * 1e9 * clients,
         };
         let shifted = |interval_s: f64| times(interval_s, interval_s * position).starting_at(ramp_ns);
+        let mut shift_ns = 0.0;
         let (times, arrivals) = match task.pacing {
             TaskPacing::Unpaced {} | TaskPacing::PythonScheduler {} => {
                 (times(0.0, 0.0), Arrivals::Undetermined)
             }
             TaskPacing::Deterministic { interval_s } => {
+                shift_ns = interval_s * 1e9 * position;
                 (shifted(interval_s), Arrivals::Even { next_index: 0 })
             }
             TaskPacing::Uniform { interval_s } => {
@@ -144,7 +147,8 @@ impl Pacer {
                 (times(interval_s, ramp_ns / 1e9), Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        Self { times, arrivals, documents: task.documents_per_operation.map(DocumentCount::new) }
+        let documents = task.documents_per_operation.map(|mean| DocumentCount::new(mean, shift_ns));
+        Self { times, arrivals, documents }
     }
 
     /// Returns when client `client_number` of a task starts, in nanoseconds since the task started. This is later than
@@ -156,8 +160,13 @@ impl Pacer {
     /// Advances to the next operation. Returns its due time in nanoseconds since the task started, or `None` if it is
     /// due as soon as the previous one has ended.
     pub fn next_due_ns(&mut self) -> Option<u64> {
+        self.next_due_of_ns(None)
+    }
+
+    /// Advances to the next operation, like [`Self::next_due_ns`]; `documents` is their number in it, if that is known.
+    pub fn next_due_of_ns(&mut self, documents: Option<u64>) -> Option<u64> {
         if self.documents.is_some() {
-            return self.next_due_after_documents_ns();
+            return self.next_due_after_documents_ns(documents);
         }
         let EvenTimes { offset_ns, period_ns } = self.times;
         match &mut self.arrivals {
@@ -179,32 +188,33 @@ impl Pacer {
         }
     }
 
-    /// Advances to the next operation of a schedule that follows from the documents of the operations before it.
-    fn next_due_after_documents_ns(&mut self) -> Option<u64> {
+    /// Advances to the next operation of a schedule that follows from the documents of the operations.
+    fn next_due_after_documents_ns(&mut self, documents: Option<u64>) -> Option<u64> {
         let EvenTimes { offset_ns, period_ns } = self.times;
         let count = self.documents.as_mut()?;
-        let (before, last) = (count.operations(), count.last);
+        let size = documents.map_or(1.0, |documents| documents as f64 / count.per_operation);
+        let before = count.operations();
         count.unknown += 1.0;
-        match &mut self.arrivals {
-            Arrivals::Undetermined => None,
-            Arrivals::Even { .. } => Some(truncate_to_u64(offset_ns + period_ns * before)),
-            // At a random instant within the last of its periods, the first of which has the mean length. Periods follow
-            // one another, so that an operation is never due before the one before it.
-            Arrivals::Uniform { random, .. } => {
-                let end = before + 1.0;
-                Some(truncate_to_u64(offset_ns + period_ns * (end - last * (1.0 - uniform(random)))))
-            }
+        let due_ns = match &mut self.arrivals {
+            Arrivals::Undetermined => return None,
+            // The operations with this number of the clients before it have as many documents.
+            Arrivals::Even { .. } => offset_ns + count.shift_ns * (size - 1.0) + period_ns * before,
+            // At a random instant of the time that its documents take.
+            Arrivals::Uniform { random, .. } => offset_ns + period_ns * (before + size * uniform(random)),
             Arrivals::Poisson { at_ns, random } => {
-                *at_ns += period_ns * last * exponential(random);
-                Some(truncate_to_u64(offset_ns + *at_ns))
+                *at_ns += period_ns * size * exponential(random);
+                offset_ns + *at_ns
             }
-        }
+        };
+        // An operation whose documents are not known yet may have too early a successor.
+        count.latest_ns = count.latest_ns.max(truncate_to_u64(due_ns));
+        Some(count.latest_ns)
     }
 
     /// Sets the number of documents of the operation that was due last, if the schedule follows from it.
-    pub fn know_documents(&mut self, documents: u64) {
+    pub fn set_last_documents(&mut self, documents: u64) {
         if let Some(count) = &mut self.documents {
-            count.know_last(documents);
+            count.set_last_documents(documents);
         }
     }
 

@@ -185,7 +185,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     ) -> Result<NextOperation, ScheduleEnd> {
         let scheduler = self.client.handle.filter(|handle| handle.channel().has_scheduler());
         let due_ns = match scheduler {
-            None => pacer.next_due_ns(),
+            None => pacer.next_due_of_ns(self.operations.next_document_count()),
             Some(handle) => match self.request_due_time(handle, budget).await? {
                 Some(due_ns) => Some(due_ns),
                 None => return Err(self.end_for_source()),
@@ -206,7 +206,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         };
         if self.operations.prepare_next() {
             if let Some(documents) = self.operations.document_count() {
-                pacer.know_documents(documents);
+                pacer.set_last_documents(documents);
             }
             Ok(NextOperation { due_ns, preparing_since, sample_type })
         } else {

@@ -19,6 +19,9 @@ pub trait ClientOperations {
     /// Prepares the next operation before it is timed. Returns `false` if there is none.
     fn prepare_next(&mut self) -> bool;
 
+    /// Returns the number of documents of the operation that is prepared next, if it is known.
+    fn next_document_count(&self) -> Option<u64>;
+
     /// Returns the number of documents of the prepared operation, or `None` if it is not a bulk or only known once it has
     /// been executed.
     fn document_count(&self) -> Option<u64>;
@@ -87,6 +90,10 @@ pub struct ConnectedSource {
 impl ClientOperations for ConnectedSource {
     fn prepare_next(&mut self) -> bool {
         self.source.prepare_next()
+    }
+
+    fn next_document_count(&self) -> Option<u64> {
+        self.source.next_document_count()
     }
 
     fn document_count(&self) -> Option<u64> {

@@ -83,6 +83,14 @@ impl OperationSource {
         }
     }
 
+    /// Returns the number of documents of the operation that is prepared next, if it is known.
+    pub fn next_document_count(&self) -> Option<u64> {
+        match self {
+            Self::Bulk(bulk) => bulk.next_document_count(),
+            Self::Queued(_) | Self::Calls(_) | Self::Sleep(_) | Self::Runner(_) => None,
+        }
+    }
+
     /// Returns the number of documents of the prepared operation, or `None` if it is not a bulk or only known once it has
     /// been executed.
     pub fn document_count(&self) -> Option<u64> {

@@ -23,20 +23,43 @@ fn due_ms(recorded: &Recorded, client: u32) -> Vec<u64> {
 }
 
 #[test]
-fn each_operation_is_due_when_the_documents_before_it_have_been_sent_at_the_rate() {
-    let recorded = Simulation::new(&plan(&[in_documents(2, 7)]), sends).run();
-    // Each of the two clients has half of the rate: 30 documents in 60 ms.
-    assert_eq!(due_ms(&recorded, 0), [0, 60, 120, 122, 182, 242, 244]);
-    assert_eq!(due_ms(&recorded, 1), [20, 80, 140, 142, 202, 262, 264]);
+fn each_operation_is_due_when_the_documents_before_it_have_had_their_time() {
+    let recorded = Simulation::new(&plan(&[in_documents(2, 7)]), sends)
+        .with_sizes(|attempt| sends(attempt).documents)
+        .run();
+    let due: Vec<u64> = recorded.of(0).map(|sample| sample.times.due_ns / MS).collect();
+    // The clients send their bulks of 30, 30, 1, 30, 30, 1 and 30 documents in turns.
+    assert_eq!(due, [0, 30, 60, 90, 120, 121, 122, 152, 182, 212, 242, 243, 244, 274]);
+    assert_eq!(due_ms(&recorded, 1), [30, 90, 121, 152, 212, 243, 274]);
 }
 
 #[test]
 fn an_operation_with_unknown_documents_has_the_mean_number() {
-    let recorded = Simulation::new(&plan(&[in_documents(1, 4)]), |attempt| Response {
+    let recorded = Simulation::new(&plan(&[in_documents(2, 4)]), |attempt| Response {
         documents: (attempt.number == 1).then_some(50),
         ..Response::success(MS)
     });
-    assert_eq!(due_ms(&recorded.run(), 0), [0, 20, 70, 90]);
+    let recorded = recorded.run();
+    assert_eq!(due_ms(&recorded, 0), [0, 40, 140, 180]);
+    assert_eq!(due_ms(&recorded, 1), [20, 60, 160, 200]);
+}
+
+#[test]
+fn no_operation_is_due_before_the_one_before_it_although_sizes_are_known_late_or_never() {
+    for pacing in ["deterministic", "uniform", "poisson"] {
+        let mut task = in_documents(3, 500);
+        task["pacing"]["kind"] = pacing.into();
+        let sizes = |attempt: Attempt| [Some(100), None, Some(1), Some(3)][attempt.number as usize % 4];
+        let recorded = Simulation::new(&plan(&[task]), move |attempt| Response {
+            documents: sizes(attempt),
+            ..Response::success(0)
+        })
+        .run();
+        for client in 0..3 {
+            let due: Vec<u64> = recorded.of_client(0, client).map(|sample| sample.times.due_ns).collect();
+            assert!(due.is_sorted() && due.len() == 500, "{pacing}");
+        }
+    }
 }
 
 #[test]
@@ -61,6 +84,7 @@ fn random_arrivals_keep_the_rate_in_documents_and_their_order() {
             documents: Some(half(attempt)),
             ..Response::success(0)
         })
+        .with_sizes(move |attempt| Some(half(attempt)))
         .run();
         for client in 0..2 {
             let due: Vec<u64> = recorded.of_client(0, client).map(|sample| sample.times.due_ns).collect();

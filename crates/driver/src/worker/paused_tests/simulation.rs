@@ -75,6 +75,9 @@ impl Response {
 
 type Script = Rc<dyn Fn(Attempt) -> Response>;
 
+/// The number of documents of an operation before it is prepared, if it is known.
+type NextSizes = Rc<dyn Fn(Attempt) -> Option<u64>>;
+
 /// When the source of a client supplies an operation, given its number, in nanoseconds on the clock, or `None` if the
 /// source has ended.
 type Supply = Rc<dyn Fn(TaskClientId, u64) -> Option<u64>>;
@@ -84,6 +87,7 @@ pub struct ScriptedOperations {
     clock: PausedClock,
     script: Script,
     supply: Supply,
+    next_sizes: NextSizes,
     prepared: u64,
 }
 
@@ -100,6 +104,10 @@ impl ClientOperations for ScriptedOperations {
             (self.supply)(self.id, self.prepared).is_some_and(|at| at <= self.clock.elapsed_ns());
         self.prepared += u64::from(is_delivered);
         is_delivered
+    }
+
+    fn next_document_count(&self) -> Option<u64> {
+        (self.next_sizes)(Attempt { id: self.id, number: self.prepared })
     }
 
     fn document_count(&self) -> Option<u64> {
@@ -277,6 +285,7 @@ pub struct Simulation {
     step: Arc<StepState>,
     script: Script,
     supply: Supply,
+    next_sizes: NextSizes,
     /// The recorder of each worker.
     recorders: Vec<RefCell<Recorder>>,
     sender: RecordSender,
@@ -293,7 +302,13 @@ impl Simulation {
         let recorders = vec![RefCell::new(Recorder::new(sender.clone()))];
         let supply: Supply = Rc::new(|_, _| Some(0));
         let (clock, script) = (PausedClock::new(), Rc::new(script));
-        Self { clock, race_state, plan, step, script, supply, recorders, sender, deliveries }
+        let next_sizes: NextSizes = Rc::new(|_| None);
+        Self { clock, race_state, plan, step, script, supply, next_sizes, recorders, sender, deliveries }
+    }
+
+    /// Makes the numbers of documents known before the operations are prepared.
+    pub fn with_sizes(self, sizes: impl Fn(Attempt) -> Option<u64> + 'static) -> Self {
+        Self { next_sizes: Rc::new(sizes), ..self }
     }
 
     /// Makes the sources supply operation n at `supply(n)` nanoseconds. `None` ends the source.
@@ -384,6 +399,7 @@ impl Simulation {
             clock: self.clock.clone(),
             script: Rc::clone(&self.script),
             supply: Rc::clone(&self.supply),
+            next_sizes: Rc::clone(&self.next_sizes),
             prepared: 0,
         };
         let start_ns = Pacer::client_start_ns(task, id.client_number);
