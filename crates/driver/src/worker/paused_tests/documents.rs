@@ -49,7 +49,12 @@ fn no_operation_is_due_before_the_one_before_it_although_sizes_are_known_late_or
     for pacing in ["deterministic", "uniform", "poisson"] {
         let mut task = in_documents(3, 500);
         task["pacing"]["kind"] = pacing.into();
-        let sizes = |attempt: Attempt| [Some(100), None, Some(1), Some(3)][attempt.number as usize % 4];
+        let sizes = |attempt: Attempt| match attempt.number % 4 {
+            0 => Some(100),
+            1 => None,
+            2 => Some(1),
+            _ => Some(3),
+        };
         let recorded = Simulation::new(&plan(&[task]), move |attempt| Response {
             documents: sizes(attempt),
             ..Response::success(0)
