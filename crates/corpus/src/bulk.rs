@@ -275,6 +275,13 @@ impl BulkReader {
         u32::try_from(self.documents_left).unwrap_or(u32::MAX).min(self.bulk_size)
     }
 
+    /// Returns the number of documents of the first bulk of a pass; 0 without documents.
+    #[must_use]
+    pub fn first_document_count(&self) -> u32 {
+        let documents = self.ranges.first().map_or(0, |first| first.range.documents);
+        u32::try_from(documents).unwrap_or(u32::MAX).min(self.bulk_size)
+    }
+
     fn start_range(&mut self, index: usize) {
         let current = self.ranges.get_mut(index);
         (self.cursor, self.documents_left) = current.map_or((0, 0), |current| {

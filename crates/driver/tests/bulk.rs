@@ -128,6 +128,23 @@ fn the_bulks_of_each_client_keep_its_rate_in_documents_whatever_their_sizes() {
     assert_eq!(due(0), [0, 20, 40, 90, 140, 165]);
     assert_eq!(due(1), [10, 30, 65, 115, 152, 170]);
     assert_eq!(race.task("index").work.weight, 70);
+    // The data begins again: 35 documents of each client in 175 ms.
+    let mut looped = bulk_task("index", 2, Path::new(""), 0);
+    with_files(folder.path(), &mut looped, &[(8, 0), (8, 0), (50, 0), (4, 0)]);
+    looped["work"]["bulk_size"] = 10.into();
+    looped["work"]["looped"] = true.into();
+    looped["pacing"] = json!({"kind": "deterministic", "interval_s": 0.01});
+    looped["documents_per_operation"] = 4.0.into();
+    looped["bound"] = json!({"kind": "iterations", "warmup": 0, "measured": 8});
+    let race = run(&plan(server.port, &[looped]));
+    let mut due: Vec<i64> = race
+        .samples
+        .iter()
+        .filter(|sample| sample.client == 1)
+        .map(|sample| sample.due / 1_000_000)
+        .collect();
+    due.sort_unstable();
+    assert_eq!(due, [10, 30, 65, 115, 152, 170, 185, 205]);
 }
 
 #[test]

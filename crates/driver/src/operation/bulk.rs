@@ -188,9 +188,13 @@ impl BulkSource {
         documents.is_some()
     }
 
-    /// Returns the number of documents of the next body, or `None` if there is none in this pass.
+    /// Returns the number of documents of the next body, or `None` if there is none.
     pub fn next_document_count(&self) -> Option<u64> {
-        Some(self.reader.next_document_count()).filter(|documents| *documents > 0).map(u64::from)
+        let documents = match self.reader.next_document_count() {
+            0 if self.looped => self.reader.first_document_count(),
+            documents => documents,
+        };
+        Some(documents).filter(|documents| *documents > 0).map(u64::from)
     }
 
     /// Returns the number of documents in the body.

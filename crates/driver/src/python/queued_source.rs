@@ -47,6 +47,12 @@ impl QueuedSource {
         self.operation.is_some()
     }
 
+    /// Returns the number of documents of the next operation, if it has been queued; see
+    /// [`QueuedOperation::document_count`].
+    pub fn next_document_count(&self) -> Option<u64> {
+        self.consumer.operations.peek().ok()?.document_count()
+    }
+
     /// Returns the number of documents of the prepared operation; see [`QueuedOperation::document_count`].
     pub fn document_count(&self) -> Option<u64> {
         self.operation.as_ref()?.document_count()

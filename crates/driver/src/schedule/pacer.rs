@@ -36,13 +36,18 @@ struct DocumentCount {
     /// Operations that were due and whose documents are not known, which count as having the mean number, and those that
     /// were skipped.
     unknown: f64,
-    /// When the last operation was due, in nanoseconds since the task started.
+    /// When the last operation was due, or the client started, in nanoseconds since the task started.
     latest_ns: u64,
+    /// What the last operation was taken to be.
+    last_size: f64,
+    /// The last random gap of a Poisson process, for an operation with the mean number of documents.
+    last_gap_ns: f64,
 }
 
 impl DocumentCount {
-    fn new(per_operation: f64, shift_ns: f64) -> Self {
-        Self { per_operation, shift_ns, known: 0, unknown: 0.0, latest_ns: 0 }
+    fn new(per_operation: f64, shift_ns: f64, start_ns: f64) -> Self {
+        let latest_ns = truncate_to_u64(start_ns);
+        Self { per_operation, shift_ns, known: 0, unknown: 0.0, latest_ns, last_size: 1.0, last_gap_ns: 0.0 }
     }
 
     /// Returns the operations that were due.
@@ -147,7 +152,7 @@ impl Pacer {
                 (times(interval_s, ramp_ns / 1e9), Arrivals::Poisson { at_ns: 0.0, random: random() })
             }
         };
-        let documents = task.documents_per_operation.map(|mean| DocumentCount::new(mean, shift_ns));
+        let documents = task.documents_per_operation.map(|mean| DocumentCount::new(mean, shift_ns, ramp_ns));
         Self { times, arrivals, documents }
     }
 
@@ -195,6 +200,7 @@ impl Pacer {
         let size = documents.map_or(1.0, |documents| documents as f64 / count.per_operation);
         let before = count.operations();
         count.unknown += 1.0;
+        count.last_size = size;
         let due_ns = match &mut self.arrivals {
             Arrivals::Undetermined => return None,
             // The operations with this number of the clients before it have as many documents.
@@ -202,7 +208,8 @@ impl Pacer {
             // At a random instant of the time that its documents take.
             Arrivals::Uniform { random, .. } => offset_ns + period_ns * (before + size * uniform(random)),
             Arrivals::Poisson { at_ns, random } => {
-                *at_ns += period_ns * size * exponential(random);
+                count.last_gap_ns = period_ns * exponential(random);
+                *at_ns += size * count.last_gap_ns;
                 offset_ns + *at_ns
             }
         };
@@ -213,8 +220,11 @@ impl Pacer {
 
     /// Sets the number of documents of the operation that was due last, if the schedule follows from it.
     pub fn set_last_documents(&mut self, documents: u64) {
-        if let Some(count) = &mut self.documents {
-            count.set_last_documents(documents);
+        let Some(count) = &mut self.documents else { return };
+        count.set_last_documents(documents);
+        if let Arrivals::Poisson { at_ns, .. } = &mut self.arrivals {
+            // What follows is as late as if the number had been known.
+            *at_ns += (documents as f64 / count.per_operation - count.last_size) * count.last_gap_ns;
         }
     }
 
@@ -223,6 +233,7 @@ impl Pacer {
         if let Some(count) = &mut self.documents {
             let periods = (now_ns as f64 - self.times.offset_ns) / self.times.period_ns;
             count.unknown += (periods - count.operations()).max(0.0).ceil();
+            count.latest_ns = count.latest_ns.max(now_ns);
         }
         match &mut self.arrivals {
             Arrivals::Even { next_index } | Arrivals::Uniform { next_index, .. } => {

@@ -87,7 +87,8 @@ impl OperationSource {
     pub fn next_document_count(&self) -> Option<u64> {
         match self {
             Self::Bulk(bulk) => bulk.next_document_count(),
-            Self::Queued(_) | Self::Calls(_) | Self::Sleep(_) | Self::Runner(_) => None,
+            Self::Queued(queued) => queued.next_document_count(),
+            Self::Calls(_) | Self::Sleep(_) | Self::Runner(_) => None,
         }
     }
 
