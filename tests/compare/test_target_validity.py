@@ -47,10 +47,13 @@ def missed(rate: float, noise: float, target: float = 200.0) -> Raced:
     return own, {"term": TargetRate(target, operations=target)}
 
 
-def scheduled(rate: float, noise: float, unsent: int = 0) -> Raced:
-    """A task that a scheduler of a plug-in paces at a rate that is not recorded."""
+def scheduled(rate: float, noise: float, unsent: int = 0, waited: float = 0.0) -> Raced:
+    """A task that a scheduler of a plug-in paces at a rate that is not recorded, and of whose operations this
+    share waited for their client.
+    """
     own, _ = kept(rate, noise)
-    return replace(own, accounting=replace(own.accounting, unsent=unsent)), {}
+    counts = replace(own.accounting, unsent=unsent, waited=round(waited * own.accounting.succeeded))
+    return replace(own, accounting=counts), {}
 
 
 def unpaced(rate: float, noise: float) -> Raced:
@@ -197,6 +200,8 @@ def test_a_scheduler_that_has_the_throughput_of_the_other_side_asks_for_the_same
         (side(unpaced, 80.0), "worse"),
         # It leaves a part of its schedule unsent, whatever that is.
         (side(scheduled, 80.0, unsent=1_200), "worse"),
+        # Its clients are busy all the time.
+        (side(scheduled, 80.0, waited=0.9), "worse"),
         (side(unpaced, 150.0), "void"),
         (side(scheduled, 150.0, unsent=1_200), "void"),
     ],
@@ -208,7 +213,7 @@ def test_a_side_that_follows_no_schedule_and_is_slower_than_a_scheduler_is_worse
 
 
 def test_throughput_of_schedulers_that_are_not_followed_is_that_of_the_engines():
-    slower = side(scheduled, 80.0, unsent=1_200)
-    comparison = of(side(scheduled, 100.0, unsent=1_200), slower)
-    assert "target rates" not in "".join(each.text for each in comparison.findings)
-    assert words(comparison)["throughput"] == "worse"
+    for behind in ({"unsent": 1_200}, {"waited": 0.9}):
+        comparison = of(side(scheduled, 100.0, **behind), side(scheduled, 80.0, **behind))
+        assert "target rates" not in "".join(each.text for each in comparison.findings)
+        assert words(comparison)["throughput"] == "worse"

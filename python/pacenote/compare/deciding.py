@@ -16,6 +16,11 @@ from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
 from pacenote.model.target_rate import leaves_unsent, misses_target
 from pacenote.model.task_kinds import reported_tasks, runs_once
 
+_BUSY_SHARE = 0.5
+"""Share of operations that waited for their client from which on a schedule of an unknown rate is not
+kept.
+"""
+
 
 def deciding_metrics(
     records: Sequence[RaceRecord], metrics: Collection[MetricId]
@@ -113,13 +118,16 @@ class _RacedTask:
 
 def is_scheduled(task: TaskResult, record: RaceRecord) -> bool:
     """Returns whether the throughput of a task in a race is that of its schedule: it has a target rate and
-    keeps it, and sent nearly all of its operations, since those that were not sent have no latency.
+    keeps it, and sent nearly all of its operations, since those that were not sent have no latency. If the
+    rate is not known, as that of a scheduler of a plug-in, most operations did not wait for their client.
     """
     target = record.targets.get(task.task)
     if not task.paced or leaves_unsent(task):
         return False
-    joins = late_joins(record.driver, task.index)
-    return target is None or not misses_target(task, target, record.max_shortfall, joins)
+    if target is None:
+        counts = task.accounting
+        return counts.waited <= _BUSY_SHARE * (counts.succeeded + counts.failed)
+    return not misses_target(task, target, record.max_shortfall, late_joins(record.driver, task.index))
 
 
 def _deciding_tasks(record: RaceRecord) -> list[TaskResult]:
