@@ -218,7 +218,8 @@ def test_the_user_of_a_node_gets_nothing_of_root_and_changes_nothing_of_root(tmp
 def test_a_log_is_replaced_by_a_copy_that_no_process_has_open(target: Path) -> None:
     log = target / "engine.log"
     log.write_text("line\n")
-    (target / f".engine.log.{os.getpid()}.tmp").symlink_to(target / "other")
+    # A killed process may have left a copy, and a link may have taken its place.
+    (target / ".engine.copy.log").symlink_to(target / "other")
     with log.open("ab") as left:
         assert replace_log(log) == ""
         left.write(b"later")
@@ -231,7 +232,7 @@ def test_a_log_that_cannot_be_copied_is_told(target: Path, monkeypatch: pytest.M
     log.write_text("line\n")
     monkeypatch.setattr(node_logs, "MAX_LOG_BYTES", 4)
     assert replace_log(log) == (
-        f"processes that the engine has left may still write to {log}, which cannot be copied: "
-        "it is larger than 4 B"
+        f"{log} was not replaced by a copy, so that a process that the engine may have left can still "
+        "write to it: it is larger than 4 B"
     )
     assert names(target) == {"engine.log"}

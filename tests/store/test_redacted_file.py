@@ -52,6 +52,24 @@ def test_a_log_that_is_too_large_is_deleted_and_the_others_are_redacted(
     assert small.read_text() == "<hidden>\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "is_log"),
+    [
+        *((name, True) for name in ("engine.log", "gc.log.12", "rally_server.json", "a_search_slowlog.json")),
+        *((name, True) for name in ("rally_server-2026-11-30-1.json", ".engine.copy.log", "a\nb.log")),
+        *((name, False) for name in ("profile.jfr", "gc.log.gz", "log.txt", "plan.json", "a.log.x")),
+    ],
+)
+def test_secrets_are_removed_from_all_logs_that_are_not_compressed(
+    tmp_path: Path, name: str, is_log: bool
+) -> None:
+    folder = RaceFolder(tmp_path, SECRETS)
+    folder.artifacts.mkdir()
+    (folder.artifacts / name).write_text("JVM arguments [-Dx=hunter2hunter2]\n")
+    folder.redact_logs()
+    assert ("hunter2" in (folder.artifacts / name).read_text()) != is_log
+
+
 def test_a_log_in_which_too_many_lines_may_have_secrets_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,7 +106,9 @@ def replace_log(log: Path) -> str:
 
     Returns a line that says why that was not possible; empty if it was, or if there is no such file.
     """
-    copy = f".{log.name}.{os.getpid()}.tmp"
+    # A copy that a killed process leaves is replaced by the next one, and secrets are removed from it as from
+    # any other log.
+    copy = f".{log.stem}.copy.log"
     try:
         with _opened_folder(log.parent) as folder:
             with _opened_file(log.name, folder) as opened:
@@ -125,7 +127,8 @@ def replace_log(log: Path) -> str:
     except OSError as error:
         reason = error.strerror or str(error)
         return (
-            f"processes that the engine has left may still write to {log}, which cannot be copied: {reason}"
+            f"{log} was not replaced by a copy, so that a process that the engine may have left can still "
+            f"write to it: {reason}"
         )
     return ""
 

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import shutil
 import string
 from collections.abc import Collection, Iterable, Iterator
@@ -48,6 +49,8 @@ MAX_SEARCHED_BYTES = 256 << 20
 minutes, and the engine's user can write any number of them.
 """
 
+_LOGS = re.compile(r".*(\.log(\.\d+)?|_(server|audit|deprecation|[a-z_]+log)(-[\d-]+)?\.json)", re.DOTALL)
+
 _MAX_NAMED = 3
 """Number of logs that a message names."""
 
@@ -88,13 +91,14 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
 
 
 def redact_logs(files: Iterable[Path], secrets: Collection[str]) -> None:
-    """Removes secrets from those of the files that are logs (`*.log`).
+    """Removes secrets from those of the files that are logs which an engine writes, as far as they are not
+    compressed: `*.log`, `*.log.N`, and those of official archives such as `CLUSTER_server.json`.
 
     Raises StoreError, after all of them, if a log cannot be replaced or was too large and is deleted.
     """
     problems = list[str]()
     for path in files:
-        if path.name.endswith(".log"):
+        if _LOGS.fullmatch(path.name):
             try:
                 redact_file(path, secrets)
             except StoreError as error:
