@@ -52,7 +52,20 @@ def test_names_and_ports_in_templates_are_those_of_pacenote() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["rally-benchmark", "Nightly_9.5", "_local", "1", "a" * 100, "a..b"])
+NAMES = (
+    "rally-benchmark",
+    "Nightly_9.5",
+    "_local",
+    "1",
+    "a" * 100,
+    "a..b",
+    "My Bench (2)",
+    "Größe",
+    "é" * 99,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_usual_names_of_clusters_and_nodes_are_accepted(name: str) -> None:
     check_engine_name(name, "--cluster-name")
 
@@ -60,8 +73,9 @@ def test_usual_names_of_clusters_and_nodes_are_accepted(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("../../docs/precious", "a/b", "..", ".hidden", "-x", "", "a" * 101, "a:b", "a b", "a\n", "é"),
-        *("${env:HOME}", "%i", "a\\b", ["a"]),
+        *("../../docs/precious", "a/b", "..", ".hidden", "-x", "", "a" * 101, "a:b", " a", "a\n", "a\x1b[2J"),
+        *("\U0001f600" * 100, "a\ud800"),
+        *("${env:HOME}", "%i", "a\\b"),
     ],
 )
 def test_names_with_which_an_engine_would_write_to_other_files_are_refused(name: object) -> None:
@@ -83,6 +97,11 @@ def test_names_with_which_an_engine_would_write_to_other_files_are_refused(name:
     ):
         with pytest.raises(UsageError, match=f"{where} cannot be"):
             select_car(engine)
+
+
+def test_a_list_is_not_a_name() -> None:
+    with pytest.raises(UsageError, match=r"node\.name in --set cannot be"):
+        check_engine_name(["a"], "node.name in --set")
 
 
 @pytest.mark.parametrize(

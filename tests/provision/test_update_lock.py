@@ -141,6 +141,18 @@ def publish_engine(server: ScriptedServer, *needs: str) -> None:
     publish(server, "base:1.0", (), zipped("a/BasePlugin.class"))
 
 
+def test_a_page_instead_of_the_pom_of_an_optional_module_is_an_error(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    publish_engine(server, "log-api:7")
+    publish(server, "tool:5")
+    publish(server, "more-client:1.0", (), zipped("a/MorePlugin.class"))
+    server.put("/g/gone/1.0/gone-1.0.pom", b"<!DOCTYPE html><html></html>")
+    with pytest.raises(EngineError, match=r"g:gone:1\.0 cannot be resolved: ") as caught:
+        resolve_lock(TwoModules(), "1.0", LockSource(tmp_path, server.url))
+    assert "\n" not in str(caught.value)
+
+
 def test_a_repository_that_asks_to_wait_again_and_again_is_an_error(
     server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,10 +50,14 @@ Engines also take a name with a number, such as `network.host.0`, and it overrid
 _NAMES = re.compile(r"(cluster|node)\.name(\.\d+)?")
 _OF_THE_NODE = re.compile(rf"{_NAMES.pattern}|(http|transport)(\.tcp)?\.port(\.\d+)?")
 
-_ENGINE_NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
+_IN_NO_NAME = r"\x00-\x1f\x7f-\x9f\ud800-\udfff/\\:${}%"
+_ENGINE_NAME = re.compile(rf"[^{_IN_NO_NAME} .-][^{_IN_NO_NAME}]{{0,99}}")
 """A name of a cluster or a node. The configuration of an engine's logs inserts it in paths: with `../` in it,
-the engine would write to files of the user. Engines refuse `:` themselves.
+the engine would write to files of the user. Log4j replaces `${…}` and `%`. Engines refuse `:` themselves.
 """
+
+_MAX_NAME_BYTES = 200
+"""Longest name of a cluster or a node in bytes: files are called after it, whose names have at most 255."""
 
 _VARIABLES = {
     "JAVA_HOME": "--runtime-jdk selects Java",
@@ -100,10 +104,12 @@ def check_names(settings: Mapping[str, object], where: str) -> None:
 
 def check_engine_name(name: object, where: str) -> None:
     """Raises UsageError for what cannot be the name of a cluster or a node; `where` is what names it."""
-    if not _ENGINE_NAME.fullmatch(str(name)):
+    text = str(name)
+    is_text = isinstance(name, str | int | float)
+    if not is_text or not _ENGINE_NAME.fullmatch(text) or len(text.encode()) > _MAX_NAME_BYTES:
         raise UsageError(
-            f"{where} cannot be {str(name)!r}: engines write to files with this name",
-            hint="use at most 100 letters, digits and _ . -, first a letter, a digit or _",
+            f"{where} cannot be {text!r}: engines write to files with this name",
+            hint="use at most 100 characters without / \\ : $ { } %, first none of . - and blanks",
         )
 
 

@@ -166,7 +166,7 @@ def _only_break_iterators(source: Path, target: Path) -> None:
         if not unwanted:
             link_file(source, target)
             return
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as kept:
+        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as kept:
             for entry in whole.infolist():
                 if entry.filename not in unwanted:
                     kept.writestr(entry, read_member(whole, entry.filename, _MAX_MEMBER_BYTES))

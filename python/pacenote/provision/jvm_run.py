@@ -30,7 +30,9 @@ class JvmOutput:
     """How a JVM has ended, and what it has printed."""
 
     exit_code: int | None
-    """Its exit code, the negative number of the signal that killed it, or None if it did not end in time."""
+    """Its exit code, the negative number of the signal that killed it, or None if it did not end in time or
+    within the bytes of output that are read.
+    """
     text: str
     """What it printed, to both of its streams."""
 

@@ -179,7 +179,7 @@ class _Resolver:
         module.
         """
         module_jar = MavenArtifact(definition.group, definition.name, self._version)
-        if not definition.required and not self._resolver.exists(module_jar):
+        if not definition.required and not self._exists(module_jar):
             return []
         return [self.with_checksum(jar) for jar in self._resolve(module_jar)]
 
@@ -187,12 +187,22 @@ class _Resolver:
         """Returns an artifact with its checksum and size if they are known."""
         return self._known.get(str(jar), jar)
 
+    def _exists(self, jar: MavenArtifact) -> bool:
+        try:
+            return self._resolver.exists(jar)
+        except Unresolvable as failure:
+            raise _unresolved(jar, failure) from None
+
     def _resolve(self, root: MavenArtifact) -> list[MavenArtifact]:
         try:
             needed = self._resolver.dependencies(root)
         except Unresolvable as failure:
-            raise EngineError(f"{root} cannot be resolved: {failure}", hint=NETWORK_HINT) from None
+            raise _unresolved(root, failure) from None
         return [root, *sorted(needed, key=lambda jar: jar.file_name)]
+
+
+def _unresolved(artifact: MavenArtifact, failure: Unresolvable) -> EngineError:
+    return EngineError(f"{artifact} cannot be resolved: {failure}", hint=NETWORK_HINT)
 
 
 def _following(root: RootArtifact, resolved: Iterable[MavenArtifact]) -> MavenArtifact:
