@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,9 @@ def test_redirects_of_poms_are_limited(server: ScriptedServer) -> None:
 
 def test_nothing_is_written(server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     put(server, "root")
     assert resolved(server) == []
     assert not list(tmp_path.iterdir())

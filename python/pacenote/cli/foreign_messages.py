@@ -34,7 +34,7 @@ class _ForeignLog(logging.Handler):
     def show(self, text: str) -> None:
         """Shows a text in one line, without control characters and secrets."""
         line = single_line(self._console.redacted(text))
-        # The messages of a copy of the process wait for nobody who writes them.
+        # A message may wait for the reader of the console, and a forked process ends without writing it.
         if os.getpid() == self._pid:
             self._console.warning(line)
         else:

@@ -33,7 +33,8 @@ from pacenote.provision.team_cars import check_car_settings, has_settings_to_che
 
 
 def check_engine_request(request: EngineRequest) -> EngineRequest:
-    """Returns the request with what the check found out for the installation. Creates no files.
+    """Returns the request with what the check found out for the installation. Creates no files, but may move
+    cached jars of an earlier version to their new paths.
 
     Raises an error, before anything is downloaded, if startup is known to fail. Causes are an unknown
     distribution or version, no supported Java, JVM options that it refuses, a heap size that is invalid or
@@ -64,7 +65,7 @@ def check_known_settings(request: EngineRequest) -> bool:
     """Returns whether the settings of the car could be checked, which needs all jars of the engine.
 
     Raises UsageError for misspelt settings, and EngineError for settings of modules that the engine lacks.
-    Creates no files.
+    Creates no files, but may move cached jars of an earlier version to their new paths.
     """
     car, layout = request.car, plan_layout(request.home)
     if not has_settings_to_check(car):

@@ -1,8 +1,9 @@
 """The jars that a jar of a Maven repository needs at run time, by the descriptions (POM) in the repository.
 
-It does what Maven does with those of the engines: parents, properties, managed versions and exclusions,
-imported lists of versions, and the nearest of several versions. Of profiles, only those that are active by
-default apply, so that the result does not depend on this machine. Coordinates become paths only when they
+Parents, properties, managed versions and exclusions, imported lists of versions, and the nearest of several
+versions count as in Maven, except that what the first POM manages also overrides the versions that it states
+itself. Of profiles, only those that are active by default apply, so that the result does not depend on this
+machine. Coordinates become paths only when they
 have been checked, and the size, number and time of POMs are limited.
 """
 

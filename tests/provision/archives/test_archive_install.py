@@ -125,9 +125,9 @@ echo 'openjdk version "21.0.1"' >&2
     )
     runs = [file.read_text().splitlines() for file in seen.iterdir()]
     assert len(runs) == (1 if states_version else 2)
-    nobody = str(node_user().uid)
+    uid, gid = str(node_user().uid), str(node_user().gid)
     for user, groups, folder, owner, *environment in runs:
-        assert (user, groups, owner) == (nobody, str(node_user().gid), nobody)
+        assert (user, groups, owner) == (uid, gid, uid)
         assert not Path(folder).exists()
         assert {line.partition("=")[0] for line in environment} <= {
             "LANG",
