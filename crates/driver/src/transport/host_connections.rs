@@ -1,6 +1,7 @@
 //! The connections of one client to one host, and the exchange of a request and its response on one of them.
 
 use std::cell::{Cell, RefCell};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -311,7 +312,7 @@ impl PooledConnection {
         let before = connection.byte_counts();
         let content_out = body.uncompressed_len as u64;
         self.in_flight = Some(InFlightRequest { before, content_out, reconnects });
-        let exchanged = self.timer.timeout_at(deadline, connection.exchange(head, body.bytes)).await;
+        let exchanged = self.timer.timeout_at(deadline, pin!(connection.exchange(head, body.bytes))).await;
         let done = Instant::now();
         let traffic =
             Traffic { reconnects, content_out, ..traffic_between(before, connection.byte_counts()) };

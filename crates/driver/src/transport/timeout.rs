@@ -17,12 +17,16 @@ pub struct RequestTimer {
 }
 
 impl RequestTimer {
-    /// Waits for a future. Returns `None` if it is not ready at `deadline`.
+    /// Waits for a future, which is pinned by the caller because moving it would copy it. Returns `None` if it is not
+    /// ready at `deadline`.
     ///
     /// If this process did not run for a while, the timer may fire before the runtime has noticed what arrived at the
     /// sockets meanwhile. The future is therefore tried once more after the runtime has looked at them.
-    pub async fn timeout_at<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
-        let mut future = pin!(future);
+    pub async fn timeout_at<F: Future>(
+        &mut self,
+        deadline: Instant,
+        mut future: Pin<&mut F>,
+    ) -> Option<F::Output> {
         let mut sockets_read = pin!(yield_now());
         let mut is_set = false;
         poll_fn(|context| {
@@ -64,8 +68,8 @@ mod tests {
             server.write_all(b"x").unwrap();
             let mut client = tokio::net::TcpStream::from_std(client).unwrap();
             let mut timer = RequestTimer::default();
-            assert_eq!(timer.timeout_at(past, client.read_u8()).await.map(Result::unwrap), Some(b'x'));
-            assert!(timer.timeout_at(past, client.read_u8()).await.is_none());
+            assert_eq!(timer.timeout_at(past, pin!(client.read_u8())).await.map(Result::unwrap), Some(b'x'));
+            assert!(timer.timeout_at(past, pin!(client.read_u8())).await.is_none());
         });
     }
 
@@ -76,15 +80,15 @@ mod tests {
             let soon = || Instant::now() + Duration::from_millis(5);
             let later = || Instant::now() + Duration::from_mins(1);
             let never = std::future::pending::<()>;
-            assert_eq!(timer.timeout_at(later(), async { 1 }).await, Some(1));
+            assert_eq!(timer.timeout_at(later(), pin!(async { 1 })).await, Some(1));
             let short = tokio::time::sleep(Duration::from_millis(1));
-            assert_eq!(timer.timeout_at(later(), short).await, Some(()));
+            assert_eq!(timer.timeout_at(later(), pin!(short)).await, Some(()));
             // A deadline earlier than the last one, then a later one, after the timer has fired.
-            assert_eq!(timer.timeout_at(soon(), never()).await, None);
+            assert_eq!(timer.timeout_at(soon(), pin!(never())).await, None);
             let longer = tokio::time::sleep(Duration::from_millis(20));
-            assert_eq!(timer.timeout_at(later(), longer).await, Some(()));
+            assert_eq!(timer.timeout_at(later(), pin!(longer)).await, Some(()));
             let deadline = soon();
-            assert_eq!(timer.timeout_at(deadline, never()).await, None);
+            assert_eq!(timer.timeout_at(deadline, pin!(never())).await, None);
             assert!(Instant::now() >= deadline);
         });
     }

@@ -360,6 +360,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     }
 
     /// Counts an operation that begins now; `waited` is whether it was due before the client was free.
+    #[inline]
     fn begin(&mut self, sample_type: SampleType, waited: bool) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.begin_operation(self.client.id.task_index, sample_type);
@@ -436,7 +437,8 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         sleep_until(self.clock, &self.cancellation, instant)
     }
 
-    /// Records an operation that has ended.
+    /// Records an operation that has ended. Inlined, because a call would copy the outcome.
+    #[inline]
     fn record(&self, sample_type: SampleType, times: &LoopTimes, outcome: OperationOutcome) {
         let Self { client: RunningClient { id, origin, task_state, .. }, recorder, cancellation, .. } = *self;
         if let Some(drain) = task_state.warmup_backlog.drain() {
@@ -448,6 +450,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
 
     /// Records the traffic of an operation that has ended besides that of its outcome: the requests of a composite's
     /// streams that were dropped, because another one had failed.
+    #[inline]
     fn record_traffic_besides(&mut self, of_outcome: Traffic) {
         let traffic = self.operations.take_traffic();
         if traffic != of_outcome {
@@ -459,6 +462,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
     /// Aborts the race after a failure if the plan requires it, unless the race has been stopped. `unreachable`
     /// contains the hosts and ports of the cluster if the operation could not connect and no host is left for the next
     /// one.
+    #[inline]
     fn apply_failure_policy(&self, result: &WorkOutcome, unreachable: Option<&str>) {
         let RunningClient { task, .. } = self.client;
         let (error_class, race_state) = (result.error_class, self.cancellation.race_state);

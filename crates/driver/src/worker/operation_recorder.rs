@@ -43,6 +43,7 @@ pub struct LoopTimes {
 impl OperationRecorder<'_> {
     /// Records an operation that has ended, its sub-operations first. `now` is the end of its processing time if the
     /// driver executed it.
+    #[inline]
     pub fn record(
         &self,
         sample_type: SampleType,
