@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -165,6 +166,26 @@ def test_logs_get_into_the_folder_of_a_race_without_the_secrets_of_their_install
     copy = (artifacts / "engine.log").read_text()
     assert "JVM arguments [-Dx=<hidden>] and <hidden>\n" in copy
     assert [path.name for path in artifacts.iterdir() if secret.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.process
+def test_logs_get_into_the_folder_of_a_race_only_as_far_as_their_secrets_are_replaced(
+    run: Run, layout: EngineLayout
+) -> None:
+    artifacts = layout.home / "races" / "rr1" / "artifacts"
+    artifacts.mkdir(parents=True)
+    # What stands in the way of a copy that is made later, as a kill does.
+    (artifacts / f".engine.log.{os.getpid()}.tmp").mkdir()
+    secret = "Hunter2SecretXyz"
+    options = (f"--jvm=-Dmy.password={secret}", "--installation-id=i")
+    assert run("install", "--http-port=39264", *options)[0] == 0
+    assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
+    log = layout.home / "installations" / "i" / "logs" / "1" / "engine.log"
+    with log.open("a") as file:
+        file.write(f"JVM arguments [-Dx={secret}]\n")
+    code, _, err = run("stop")
+    assert (code, err) == (0, "")
+    assert "JVM arguments [-Dx=<hidden>]\n" in (artifacts / "engine.log").read_text()
 
 
 @pytest.mark.process

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ import pytest
 from pacenote.errors import StoreError
 from pacenote.store import redacted_file
 from pacenote.store.race_folder import RaceFolder
-from pacenote.store.redacted_file import redact_file
+from pacenote.store.redacted_file import RedactedCopy, redact_file
 
 SECRETS = frozenset({"hunter2hunter2"})
 
@@ -119,3 +122,61 @@ def test_a_secret_at_the_border_of_two_parts_of_a_line_is_removed(
         assert "<hidden>" in line, len(filler)
         assert [part for part in PARTS if part in line] == [], len(filler)
         assert line.startswith(filler)
+
+
+def copied(name: str, log: Path, copy: Path, size: int | None = None) -> None:
+    with log.open("rb") as source, copy.open("xb") as target:
+        length = log.stat().st_size if size is None else size
+        RedactedCopy(SECRETS)(name, source.fileno(), target.fileno(), length)
+
+
+def test_a_copy_of_a_log_has_neither_secrets_nor_holes_nor_what_was_written_later(tmp_path: Path) -> None:
+    log = tmp_path / "gc.log"
+    log.write_text("hunter2hunter2\n")
+    os.truncate(log, 1 << 36)
+    with log.open("ab") as file:
+        file.write(b"end\n")
+        file.flush()
+        size = log.stat().st_size
+        file.write(b"later\n")
+    copied("gc.log", log, tmp_path / "copy", size)
+    copied("gc.log.0", log, tmp_path / "begin", 10)
+    assert (tmp_path / "copy").read_text().replace("\0", "") == "<hidden>\nend\n"
+    assert (tmp_path / "copy").stat().st_size < 1 << 20
+    assert (tmp_path / "begin").read_text() == "hunter2hun"
+
+
+def test_a_copy_of_a_recording_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "profile.jfr").write_bytes(b"hunter2hunter2\0")
+    copied("profile.jfr", tmp_path / "profile.jfr", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"hunter2hunter2\0"
+
+
+def test_a_log_that_is_too_large_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redacted_file, "MAX_DATA_BYTES", 100)
+    (tmp_path / "gc.log").write_text("text\n" * 100)
+    with pytest.raises(OSError, match="it is larger than 100 B"):
+        copied("gc.log", tmp_path / "gc.log", tmp_path / "copy")
+
+
+_KILLED = """
+import resource, signal, sys
+from pathlib import Path
+from pacenote.provision.node_logs import keep_logs
+from pacenote.store.redacted_file import RedactedCopy
+
+# The kernel kills the process that writes more than this to a file.
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4 << 20, 4 << 20))
+keep_logs(Path(sys.argv[1]), Path(sys.argv[2]), RedactedCopy({"hunter2hunter2"}))
+"""
+
+
+def test_a_process_that_is_killed_while_it_copies_leaves_no_secrets(tmp_path: Path) -> None:
+    logs, target = tmp_path / "logs", tmp_path / "artifacts"
+    logs.mkdir()
+    (logs / "engine.log").write_text("hunter2hunter2\n" + "text\n" * (2 << 20))
+    killed = subprocess.run([sys.executable, "-c", _KILLED, str(logs), str(target)], check=False)
+    assert killed.returncode == -signal.SIGXFSZ
+    (left,) = target.iterdir()
+    assert left.read_bytes()[:14] == b"<hidden>\ntext\n"

@@ -13,10 +13,12 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from pacenote.fetch.disk import KEEP_FREE
 from pacenote.model.messages import list_with_rest
@@ -55,49 +57,43 @@ class _LogFile:
     """Its size in bytes, with its holes."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLogs:
-    """The logs of a node that were copied."""
+class ContentCopy(Protocol):
+    """Copies the content of a log."""
 
-    files: tuple[Path, ...] = ()
-    """The copies."""
-    problem: str = ""
-    """A line that says what was left out and why; empty if nothing was."""
+    def __call__(self, name: str, source: int, target: int, size: int, /) -> None:
+        """Copies the first `size` bytes of an open log with this name to an empty file. Raises OSError."""
 
 
-def keep_logs(folder: Path, target: Path) -> str:
-    """Copies logs like `copy_logs`. Returns a line that says what was left out and why; empty if nothing
-    was.
-    """
-    return copy_logs(folder, target).problem
+def whole_content(_: str, source: int, target: int, size: int, /) -> None:
+    """Copies a log as it is; holes stay holes. Raises OSError."""
+    copy_content(source, target, size)
 
 
-def copy_logs(folder: Path, target: Path) -> KeptLogs:
-    """Copies the logs in the folder of a node's logs to `target`, small ones first.
+def keep_logs(folder: Path, target: Path, copy: ContentCopy = whole_content) -> str:
+    """Copies the logs in the folder of a node's logs to `target`, small ones first, with the content that
+    `copy` writes. Returns a line that says what was left out and why; empty if nothing was.
 
     A log whose name exists there gets a number, such as `gc-2.log` and `gc-2.log.0`. What cannot be copied
     does not stop the cleanup.
     """
-    copies: list[str] = []
     try:
         with _opened_folder(folder) as source:
             with os.scandir(source) as entries:
                 names = sorted(entry.name for entry in itertools.islice(entries, _MAX_ENTRIES))
                 has_more = next(entries, None) is not None
             if not names:
-                return KeptLogs()
+                return ""
             target.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-            reasons = _copy_all(names, source, target, copies)
+            reasons = _copy_all(names, source, target, copy)
             if has_more:
                 reasons = {"others": f"at most {_MAX_ENTRIES:,} names are read", **reasons}
     except FileNotFoundError:
-        return KeptLogs()
+        return ""
     except OSError as error:
-        return KeptLogs(problem=f"the logs of the node are not in {target}: {error.strerror or error}")
+        return f"the logs of the node are not in {target}: {error.strerror or error}"
     left_out = [f"{single_line(name)} ({reason})" for name, reason in reasons.items()]
     listed = list_with_rest(left_out, _MAX_NAMED)
-    problem = f"these files of the node are not in {target}: {listed}" if left_out else ""
-    return KeptLogs(tuple(target / name for name in copies), problem)
+    return f"these files of the node are not in {target}: {listed}" if left_out else ""
 
 
 def replace_log(log: Path) -> str:
@@ -133,10 +129,8 @@ def replace_log(log: Path) -> str:
     return ""
 
 
-def _copy_all(names: Iterable[str], source: int, target: Path, copies: list[str]) -> dict[str, str]:
-    """Copies files of an open folder, and adds the names of the copies to `copies`; returns the name of each
-    that was left out, and the reason.
-    """
+def _copy_all(names: Iterable[str], source: int, target: Path, copy: ContentCopy) -> dict[str, str]:
+    """Copies files of an open folder; returns the name of each that was left out, and the reason."""
     left_out: dict[str, str] = {}
     files: list[_LogFile] = []
     for name in names:
@@ -154,9 +148,8 @@ def _copy_all(names: Iterable[str], source: int, target: Path, copies: list[str]
                 left_out[file.name] = f"at most {format_bytes(MAX_LOG_BYTES)} are kept of a node"
             else:
                 try:
-                    _copy_kept(file, source, folder, new_names[file.name])
+                    _copy_kept(file, source, folder, new_names[file.name], copy)
                     room, count = room - file.size, count + 1
-                    copies.append(new_names[file.name])
                 except OSError as error:
                     left_out[file.name] = error.strerror or str(error)
     return left_out
@@ -176,15 +169,15 @@ def _checked(name: str, status: os.stat_result) -> _LogFile:
     return _LogFile(name, status.st_size)
 
 
-def _copy_kept(file: _LogFile, source: int, folder: int, name: str) -> None:
-    """Copies one file without its holes. Raises OSError, also if another file has its name now, if it still
+def _copy_kept(file: _LogFile, source: int, folder: int, name: str, copy: ContentCopy) -> None:
+    """Copies one file. Raises OSError, also if another file has its name now, if it still
     grows, and if there is no room for it.
     """
     with _opened_file(file.name, source) as opened:
         now = _checked(file.name, os.fstat(opened))
         if now.size > file.size:
             raise OSError(errno.EBUSY, "it still grows")
-        _copy(opened, now.size, folder, name)
+        _copy(opened, now.size, folder, name, partial(copy, file.name))
 
 
 @contextmanager
@@ -197,7 +190,13 @@ def _opened_file(name: str, folder: int) -> Iterator[int]:
         os.close(opened)
 
 
-def _copy(opened: int, size: int, folder: int, name: str) -> None:
+def _copy(
+    opened: int,
+    size: int,
+    folder: int,
+    name: str,
+    write: Callable[[int, int, int], None] = copy_content,
+) -> None:
     """Copies the beginning of an open file to a new one. Raises OSError, also if there is no room for it."""
     needed = data_bytes(opened, size)
     if needed > shutil.disk_usage(folder).free - KEEP_FREE:
@@ -205,7 +204,7 @@ def _copy(opened: int, size: int, folder: int, name: str) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     out = os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
     try:
-        copy_content(opened, out, size)
+        write(opened, out, size)
     except BaseException:
         with suppress(OSError):
             os.unlink(name, dir_fd=folder)

@@ -19,7 +19,7 @@ from typing import Literal
 
 from msgspec import structs
 
-from pacenote.errors import EngineError, PacenoteError, StoreError, UsageError
+from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.engine import DEFAULT_NODE_NAME, FIRST_HTTP_PORT, TRANSPORT_OFFSET
 from pacenote.model.engine_options import EngineOptions
@@ -39,7 +39,7 @@ from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.fleet import MAX_PORT_ATTEMPTS
 from pacenote.provision.layout import plan_layout
 from pacenote.provision.node_facts import NodePurpose
-from pacenote.provision.node_logs import copy_logs
+from pacenote.provision.node_logs import keep_logs
 from pacenote.provision.node_plan import node_names
 from pacenote.provision.node_registry import (
     NodeEntry,
@@ -59,7 +59,7 @@ from pacenote.race.team import TeamMessages, located_engine
 from pacenote.store.atomic_files import store_error
 from pacenote.store.home import RACES
 from pacenote.store.installation_store import InstallationStore, InstalledEngine, is_installation_id
-from pacenote.store.redacted_file import redact_logs
+from pacenote.store.redacted_file import RedactedCopy
 from pacenote.system.paths import is_dir
 
 _LAST_PORT = FIRST_HTTP_PORT + TRANSPORT_OFFSET - 1
@@ -421,10 +421,10 @@ def _request(
 
 
 def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
-    """Copies the logs of a node to the artifacts of the race that it was started for, if there are any, and
-    removes the secrets of its installation from the copies.
+    """Copies the logs of a node, without the secrets of its installation, to the artifacts of the race that
+    it was started for, if there are any.
 
-    Returns a line about those that were left out, or that may contain secrets; empty if there are none.
+    Returns a line about those that were left out; empty if there are none.
     """
     facts = entry.facts
     if facts is None or not facts.race_id:
@@ -439,13 +439,7 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
         secrets = _secrets(home, facts.installation_id)
     except PacenoteError as error:
         return f"the logs of node {facts.name} are not in {target}: {error.message}"
-    kept = copy_logs(logs, target)
-    try:
-        redact_logs(kept.files, secrets)
-    except StoreError as error:
-        redaction = f"the logs of the engine may contain secrets: {error.message}"
-        return f"{kept.problem}; {redaction}" if kept.problem else redaction
-    return kept.problem
+    return keep_logs(logs, target, RedactedCopy(secrets))
 
 
 def _secrets(home: Path, installation_id: str) -> frozenset[str]:

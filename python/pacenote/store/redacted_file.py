@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import string
+import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from pacenote.model.messages import list_with_rest
 from pacenote.model.secret_lines import SecretLines
 from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder
 from pacenote.system.regular_files import is_regular_file
-from pacenote.system.sparse_files import data_bytes
+from pacenote.system.sparse_files import copy_content, data_bytes
 from pacenote.units import format_bytes
 
 if TYPE_CHECKING:
@@ -66,16 +67,16 @@ def redact_file(path: Path, secrets: Collection[str]) -> None:
     lines = SecretLines(secrets)
     try:
         # A file without secrets, as most are, is not copied.
-        with _DataReader(path) as data:
-            status = os.fstat(data.descriptor)
-            if not is_regular_file(status) or not any(part.changed for part in _redacted_parts(data, lines)):
+        with _opened(path) as log:
+            status = os.fstat(log)
+            if not is_regular_file(status) or not any(part.changed for part in _redacted_parts(log, lines)):
                 return
         # One that was left behind is not written to, because it may be a link.
         temporary.unlink(missing_ok=True)
-        with _DataReader(path) as data:
-            if shutil.disk_usage(path.parent).free < data_bytes(data.descriptor, status.st_size):
+        with _opened(path) as log:
+            if shutil.disk_usage(path.parent).free < data_bytes(log, status.st_size):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            _write(_redacted_parts(data, lines), temporary)
+            _write_new(_redacted_parts(log, lines), temporary)
         temporary.replace(path)
         sync_folder(path.parent)
     except FileNotFoundError:
@@ -107,6 +108,27 @@ def redact_logs(files: Iterable[Path], secrets: Collection[str]) -> None:
         raise StoreError(list_with_rest(problems, _MAX_NAMED))
 
 
+class RedactedCopy:
+    """Copies the files of an engine so that the copies of its logs, those that `redact_logs` searches, never
+    contain secrets, whenever this process ends.
+    """
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        self._lines = SecretLines(secrets)
+
+    def __call__(self, name: str, source: int, target: int, size: int, /) -> None:
+        """Copies the first `size` bytes of an open file with this name to an empty one; the copy of a log has
+        no holes.
+
+        Raises OSError, also for a log with more than `MAX_DATA_BYTES` or `MAX_SEARCHED_BYTES`.
+        """
+        if _LOGS.fullmatch(name):
+            with open(target, "wb", closefd=False) as file:
+                file.writelines(part.data for part in _redacted_parts(source, self._lines, size))
+        else:
+            copy_content(source, target, size)
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A part of a file without secrets."""
@@ -116,9 +138,12 @@ class _Part:
     """Whether the file contains something else here."""
 
 
-def _redacted_parts(data: _DataReader, lines: SecretLines) -> Iterator[_Part]:
-    """Yields the parts of a file. Raises OSError with EFBIG after `MAX_SEARCHED_BYTES`."""
-    reader, waiting, searched = io.BufferedReader(data), b"", 0
+def _redacted_parts(log: int, lines: SecretLines, size: int | None = None) -> Iterator[_Part]:
+    """Yields the parts of the first `size` bytes of an open file, by default of all.
+
+    Raises OSError with EFBIG after `MAX_SEARCHED_BYTES`.
+    """
+    reader, waiting, searched = io.BufferedReader(_DataReader(log, size)), b"", 0
     while block := reader.read(_BLOCK_BYTES):
         waiting += block
         end = waiting.rfind(b"\n") + 1
@@ -150,7 +175,17 @@ def _end_of_part(line: bytes) -> int:
     return len(line) - len(end) + before if before else len(line)
 
 
-def _write(parts: Iterable[_Part], target: Path) -> None:
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """Yields the descriptor of a file. Raises OSError, also for a link."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _write_new(parts: Iterable[_Part], target: Path) -> None:
     """Writes a new file. Raises OSError."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
     with os.fdopen(descriptor, "wb") as file:
@@ -161,11 +196,12 @@ def _write(parts: Iterable[_Part], target: Path) -> None:
 
 
 class _DataReader(io.RawIOBase):
-    """Reads a file without its holes. Raises OSError with EFBIG after `MAX_DATA_BYTES`."""
+    """Reads an open file without its holes. Raises OSError with EFBIG after `MAX_DATA_BYTES`."""
 
-    def __init__(self, path: Path) -> None:
-        """Opens a file. Raises OSError, also for a link."""
-        self.descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    def __init__(self, descriptor: int, size: int | None) -> None:
+        """Begins at the start of the file, and ends after `size` bytes or at its end."""
+        self._descriptor = descriptor
+        self._size = sys.maxsize if size is None else size
         self._position = self._end = self._read = 0
 
     def readable(self) -> bool:
@@ -177,22 +213,17 @@ class _DataReader(io.RawIOBase):
         view = memoryview(buffer).cast("B")
         if self._position >= self._end:
             try:
-                self._position = os.lseek(self.descriptor, self._position, os.SEEK_DATA)
-                self._end = os.lseek(self.descriptor, self._position, os.SEEK_HOLE)
+                self._position = os.lseek(self._descriptor, self._position, os.SEEK_DATA)
+                self._end = os.lseek(self._descriptor, self._position, os.SEEK_HOLE)
             except OSError as error:
                 if error.errno == errno.ENXIO:
                     return 0
                 raise
-        part = os.pread(self.descriptor, min(len(view), self._end - self._position), self._position)
+        end = min(self._end, self._size)
+        part = os.pread(self._descriptor, max(0, min(len(view), end - self._position)), self._position)
         view[: len(part)] = part
         self._position += len(part)
         self._read += len(part)
         if self._read > MAX_DATA_BYTES:
             raise OSError(errno.EFBIG, f"it is larger than {format_bytes(MAX_DATA_BYTES)}")
         return len(part)
-
-    def close(self) -> None:
-        """Closes the file."""
-        if not self.closed:
-            os.close(self.descriptor)
-        super().close()
