@@ -80,6 +80,83 @@ def test_versions_come_from_parents_properties_and_imported_lists(server: Script
     assert resolved(server) == ["a:3.1", "b:1", "c:2", "d:7", "e:4"]
 
 
+def excludes(*names: str) -> str:
+    listed_names = "".join(
+        f"<exclusion><groupId>g</groupId><artifactId>{name}</artifactId></exclusion>" for name in names
+    )
+    return f"<exclusions>{listed_names}</exclusions>"
+
+
+def test_what_the_root_manages_overrides_what_others_state_but_not_what_it_states_itself(
+    server: ScriptedServer,
+) -> None:
+    # Maven 3.8 resolves the same jars.
+    put(
+        server,
+        "root",
+        managed(
+            needs("b", "9", "<scope>test</scope>"),
+            needs("c", "2"),
+            needs("d", "1", "<scope>provided</scope>"),
+            needs("e", "1", excludes("f")),
+            needs("h", "1", excludes("f")),
+            needs("k", "", excludes("f")),
+            needs("q", "1", "<scope>compile</scope>"),
+        ),
+        listed(needs("a", "1"), needs("b", "1", "<scope>compile</scope>"), needs("h", "1", excludes("i"))),
+    )
+    put(
+        server,
+        "a",
+        managed(needs("k", "7")),
+        listed(
+            needs("b", "3"),
+            needs("c", "1"),
+            needs("d", "1"),
+            needs("e", "1", excludes("i")),
+            needs("k"),
+            needs("q", "1", "<scope>test</scope>"),
+        ),
+    )
+    for name in ("e", "h"):
+        put(server, name, listed(needs("f", "1"), needs("i", "1"), needs(f"of-{name}", "1")))
+    put(server, "c", version="2")
+    put(server, "k", version="7")
+    for name in ("b", "of-e", "of-h"):
+        put(server, name)
+    assert resolved(server) == ["a:1", "b:1", "h:1", "c:2", "e:1", "k:7", "of-h:1", "of-e:1"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "value"),
+    [
+        *((f"${{{prefix}version}}", "3") for prefix in ("project.", "pom.", "")),
+        *((f"${{{prefix}artifactId}}", "root") for prefix in ("project.", "pom.", "")),
+        *((f"${{{prefix}parent.version}}", "1") for prefix in ("project.", "pom.", "")),
+        *((f"${{{prefix}parent.artifactId}}", "above") for prefix in ("project.", "pom.", "")),
+        *((f"${{{prefix}parent.groupId}}", "g") for prefix in ("project.", "pom.", "")),
+        *((f"${{{prefix}packaging}}", "jar") for prefix in ("project.", "pom.", "")),
+        # With a prefix, it is the value of the POM; without one, a property comes first.
+        *((f"${{{prefix}groupId}}", "g") for prefix in ("project.", "pom.")),
+        ("${groupId}", "property"),
+        # In the properties of a parent, too, the POM is the one that is described.
+        ("${described}", "root-3"),
+    ],
+)
+def test_a_pom_refers_to_what_it_says_about_itself(
+    server: ScriptedServer, reference: str, value: str
+) -> None:
+    own = "<groupId>property</groupId><project.groupId>other</project.groupId>"
+    above = "<described>${project.artifactId}-${project.version}</described>"
+    put(server, "above", f"<properties>{above}</properties>")
+    # The group is that of the parent, and the version differs from it.
+    coordinates = "<artifactId>root</artifactId><version>3</version>"
+    content = f"{parent('above')}{coordinates}<properties>{own}</properties>{listed(needs('a', reference))}"
+    server.put("/g/root/1/root-1.pom", f"<project {NAMESPACE}>{content}</project>".encode())
+    put(server, "a", version=value)
+    assert resolved(server) == [f"a:{value}"]
+
+
 def test_what_is_not_needed_at_run_time_is_omitted(server: ScriptedServer) -> None:
     exclusion = (
         "<exclusions><exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion></exclusions>"

@@ -1,17 +1,16 @@
 """The jars that a jar of a Maven repository needs at run time, by the descriptions (POM) in the repository.
 
-Parents, properties, managed versions and exclusions, imported lists of versions, and the nearest of several
-versions count as in Maven, except that what the first POM manages also overrides the versions that it states
-itself. Of profiles, only those that are active by default apply, so that the result does not depend on this
-machine. Coordinates become paths only when they
-have been checked, and the size, number and time of POMs are limited.
+Parents, properties, managed versions, scopes and exclusions, imported lists of versions, and the nearest
+of several versions count as in Maven. Of profiles, only those that are active by default apply, so that the
+result does not depend on this machine. Coordinates become paths only when they have been checked, and the
+size, number and time of POMs are limited.
 """
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
@@ -41,12 +40,23 @@ _REFERENCE = re.compile(r"\$\{([^{}]+)\}")
 _RUNTIME_SCOPES = ("compile", "runtime")
 _ANY = "*"
 
-_Key = tuple[str, str, str, str]
-"""Group, name, classifier and type."""
+_PROJECT_PREFIXES = ("project.", "pom.")
+"""What names of values of the POM itself begin with; they come before properties with the same names."""
 
 
 class Unresolvable(Exception):
     """The dependencies of an artifact cannot be determined; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a dependency has in common with those of which only the nearest counts, whatever their version."""
+
+    group: str
+    name: str
+    classifier: str
+    kind: str
+    """The type, such as `jar`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +103,30 @@ class PomResolver:
         engines do not need. Raises Unresolvable, and EngineError if the repository cannot be read.
         """
         model = self._model(root)
-        fixed = model.managed
-        artifacts: dict[_Key, MavenArtifact] = {(root.group, root.name, "", "jar"): root}
+        fixed, is_direct = model.managed, True
+        artifacts = {_Key(root.group, root.name, "", "jar"): root}
         level: list[tuple[_Model, frozenset[tuple[str, str]]]] = [(model, frozenset())]
         while level:
             next_level = []
             for model, excluded in level:
                 for stated in model.dependencies.values():
-                    dependency = _with_managed(stated, fixed.get(stated.key), model.managed.get(stated.key))
+                    dependency = _completed(stated, model.managed.get(stated.key))
+                    # Management brings nothing back that is not needed where it is stated.
                     if dependency.key in artifacts or not _applies(dependency, excluded):
+                        continue
+                    dependency = _overridden(dependency, fixed.get(dependency.key), is_direct=is_direct)
+                    if not _is_for_run_time(dependency):
                         continue
                     artifact = _artifact(dependency, model)
                     artifacts[dependency.key] = artifact
                     exclusions = excluded | dependency.exclusions
                     self._count(len(exclusions))
                     next_level.append((self._model(artifact), exclusions))
-            level = next_level
+            level, is_direct = next_level, False
         return [
             artifact
-            for (_, _, classifier, kind), artifact in artifacts.items()
-            if artifact is not root and not classifier and kind == "jar"
+            for key, artifact in artifacts.items()
+            if artifact is not root and not key.classifier and key.kind == "jar"
         ]
 
     def _model(self, artifact: MavenArtifact, depth: int = 0) -> _Model:
@@ -134,7 +148,7 @@ class PomResolver:
                     self._count(1 + len(dependency.exclusions))
                     target.setdefault(dependency.key, dependency)
         for dependency in list(model.managed.values()):
-            if dependency.scope == "import" and dependency.key[3] == "pom":
+            if dependency.scope == "import" and dependency.key.kind == "pom":
                 imported = self._model(_artifact(dependency, model), depth + 1).managed
                 self._count(len(imported))
                 model.managed = {**imported, **model.managed}
@@ -182,27 +196,22 @@ class PomResolver:
 
 
 class _Properties:
-    """The properties of a POM and its parents; those of the POM itself come first."""
+    """The values that a POM can refer to: its coordinates, and the properties of it and its parents, of which
+    its own come first.
+    """
 
-    def __init__(self, model: _Model, chain: Iterable[ElementTree.Element]) -> None:
+    def __init__(self, model: _Model, chain: Sequence[ElementTree.Element]) -> None:
         self._of = model.artifact
-        self._texts: dict[str, str] = {}
         self._values: dict[str, str] = {}
-        for pom in chain:
-            parent = pom.find("{*}parent")
-            own = {
-                "project.groupId": _text(pom, "groupId") or _text(parent, "groupId"),
-                "project.artifactId": _text(pom, "artifactId"),
-                "project.version": _text(pom, "version") or _text(parent, "version"),
-                "project.parent.groupId": _text(parent, "groupId"),
-                "project.parent.version": _text(parent, "version"),
-            }
-            for name, text in own.items():
-                if text:
-                    self._texts.setdefault(name, text)
-            for section in _sections(pom):
-                for element in section.iterfind("{*}properties/*"):
-                    self._texts.setdefault(element.tag.rpartition("}")[2], (element.text or "").strip())
+        coordinates = _coordinates(chain[0])
+        self._texts = {
+            f"{prefix}{name}": text for prefix in _PROJECT_PREFIXES for name, text in coordinates.items()
+        }
+        for section in (part for pom in chain for part in _sections(pom)):
+            for element in section.iterfind("{*}properties/*"):
+                self._texts.setdefault(element.tag.rpartition("}")[2], (element.text or "").strip())
+        # Without a prefix, a property with the same name comes first.
+        self._texts = {**coordinates, **self._texts}
 
     def __len__(self) -> int:
         return len(self._texts)
@@ -245,6 +254,21 @@ def _sections(pom: ElementTree.Element) -> list[ElementTree.Element]:
     ]
 
 
+def _coordinates(pom: ElementTree.Element) -> dict[str, str]:
+    """Returns what a POM says about itself, by the names that references to it have after a prefix."""
+    parent = pom.find("{*}parent")
+    texts = {
+        "groupId": _text(pom, "groupId") or _text(parent, "groupId"),
+        "artifactId": _text(pom, "artifactId"),
+        "version": _text(pom, "version") or _text(parent, "version"),
+        "packaging": _text(pom, "packaging") or "jar",
+        "parent.groupId": _text(parent, "groupId"),
+        "parent.artifactId": _text(parent, "artifactId"),
+        "parent.version": _text(parent, "version"),
+    }
+    return {name: text for name, text in texts.items() if text}
+
+
 def _text(element: ElementTree.Element | None, name: str) -> str:
     return "" if element is None else (element.findtext(f"{{*}}{name}") or "").strip()
 
@@ -254,7 +278,7 @@ def _read(element: ElementTree.Element, properties: _Properties) -> _Dependency:
         return properties.expanded(_text(element, name))
 
     return _Dependency(
-        (value("groupId"), value("artifactId"), value("classifier"), value("type") or "jar"),
+        _Key(value("groupId"), value("artifactId"), value("classifier"), value("type") or "jar"),
         value("version"),
         value("scope"),
         value("optional") == "true",
@@ -265,30 +289,46 @@ def _read(element: ElementTree.Element, properties: _Properties) -> _Dependency:
     )
 
 
-def _with_managed(stated: _Dependency, fixed: _Dependency | None, own: _Dependency | None) -> _Dependency:
-    """Returns a dependency with what the root manages, whose versions override others, or its own POM."""
-    managed = fixed or own
+def _completed(stated: _Dependency, managed: _Dependency | None) -> _Dependency:
+    """Returns a dependency with what its POM manages, as far as it does not state it itself."""
     if managed is None:
         return stated
     return replace(
         stated,
-        version=(fixed.version if fixed else "") or stated.version or managed.version,
+        version=stated.version or managed.version,
         scope=stated.scope or managed.scope,
         exclusions=stated.exclusions or managed.exclusions,
     )
 
 
+def _overridden(dependency: _Dependency, fixed: _Dependency | None, *, is_direct: bool) -> _Dependency:
+    """Returns a dependency with what the root manages: its version and scope override those of dependencies
+    of others, not those that the root states itself, and its exclusions are added to any.
+    """
+    if fixed is None:
+        return dependency
+    return replace(
+        dependency,
+        version=dependency.version if is_direct else fixed.version or dependency.version,
+        scope=dependency.scope if is_direct else fixed.scope or dependency.scope,
+        exclusions=dependency.exclusions | fixed.exclusions,
+    )
+
+
 def _applies(dependency: _Dependency, excluded: frozenset[tuple[str, str]]) -> bool:
     """Returns whether a dependency of a dependency is needed at run time."""
-    group, name, classifier, _ = dependency.key
-    scope = dependency.scope or ("test" if classifier == "tests" else "compile")
+    group, name = dependency.key.group, dependency.key.name
     names = ((group, name), (group, _ANY), (_ANY, name), (_ANY, _ANY))
-    return scope in _RUNTIME_SCOPES and not dependency.optional and excluded.isdisjoint(names)
+    return _is_for_run_time(dependency) and not dependency.optional and excluded.isdisjoint(names)
+
+
+def _is_for_run_time(dependency: _Dependency) -> bool:
+    scope = dependency.scope or ("test" if dependency.key.classifier == "tests" else "compile")
+    return scope in _RUNTIME_SCOPES
 
 
 def _artifact(dependency: _Dependency, model: _Model) -> MavenArtifact:
-    group, name, *_ = dependency.key
-    return _checked(model.artifact, group, name, dependency.version)
+    return _checked(model.artifact, dependency.key.group, dependency.key.name, dependency.version)
 
 
 def _checked(named_by: MavenArtifact, *coordinates: str) -> MavenArtifact:
