@@ -46,3 +46,14 @@ def test_a_pipe_instead_of_the_state_does_not_block(tmp_path: Path) -> None:
     file = PartialFile(tmp_path / "a.json", "http://127.0.0.1/a.json")
     os.mkfifo(f"{file.path}.json")
     assert not file.resume()
+
+
+@pytest.mark.parametrize("resumable", [True, False])
+def test_nothing_remains_of_a_download_that_is_given_up(tmp_path: Path, resumable: bool) -> None:
+    partial = PartialFile(tmp_path / "a.jar", "http://h/a.jar")
+    partial.create(FileVersion(9, '"tag"', ranges=resumable), [FileSegment(0, 9, 0)])
+    partial.save()
+    # A killed process leaves it while it writes a state.
+    partial.path.with_name(f"{partial.path.name}.json.new").touch()
+    partial.discard()
+    assert list(tmp_path.iterdir()) == []

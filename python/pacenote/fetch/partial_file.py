@@ -51,6 +51,7 @@ class PartialFile:
         mark = hashlib.sha256(display_url.encode()).hexdigest()[:8]
         self.path = target.with_name(f".{target.name}.{mark}.download")
         self._state_path = self.path.with_name(f"{self.path.name}.json")
+        self._new_state_path = self.path.with_name(f"{self.path.name}.json.new")
         self._lock = threading.Lock()
         self._descriptor = -1
         self._unsaved_bytes = 0
@@ -135,15 +136,14 @@ class PartialFile:
             parts = [[segment.start, segment.end, segment.position] for segment in self.segments]
             # The bytes are synced first: the state must not list bytes that are not on disk.
             os.fdatasync(self._descriptor)
-            new = self._state_path.with_name(f"{self._state_path.name}.new")
             state = {
                 "total": version.size,
                 "validator": version.validator,
                 "digest": [digest.algorithm, digest.value.hex()] if digest else ["", ""],
                 "parts": parts,
             }
-            write_new_file(new, json.dumps(state))
-            new.replace(self._state_path)
+            write_new_file(self._new_state_path, json.dumps(state))
+            self._new_state_path.replace(self._state_path)
 
     def commit(self, target: Path) -> None:
         """Renames the complete file to its target and removes the target's other partial files. Raises
@@ -190,5 +190,6 @@ class PartialFile:
         return True
 
     def _remove(self) -> None:
-        self._state_path.unlink(missing_ok=True)
-        self.path.unlink(missing_ok=True)
+        # Writing a state may have failed, or may have been interrupted by a kill.
+        for path in (self._new_state_path, self._state_path, self.path):
+            path.unlink(missing_ok=True)
