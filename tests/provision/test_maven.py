@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -208,6 +209,45 @@ def test_a_jar_without_a_checksum_never_replaces_one_with_a_checksum(
     assert pinned.path_in(tmp_path).read_bytes() == b"content"
     assert fetched.path_in(tmp_path).read_bytes() == b"CONTENT"
     assert missing_artifacts([pinned, fetched], tmp_path) == []
+
+
+@pytest.mark.parametrize("failure", ["missing", "checksum"])
+def test_what_was_verified_before_another_jar_failed_is_not_downloaded_again(
+    server: ScriptedServer, tmp_path: Path, failure: str
+) -> None:
+    artifacts = [MavenArtifact("org.example", name, "1.0") for name in ("a", "b", "bad")]
+    bad = artifacts[-1]
+    if failure == "missing":
+        server.put(path_of(bad), b"", 404)
+    else:
+        server.put(path_of(bad), b"other")
+    for artifact in artifacts:
+        put_without_checksum(server, artifact, artifact.name.encode())
+    # One after the other.
+    options = replace(FAST, parallel_files=1)
+    with pytest.raises(EngineError, match=r"org\.example:bad:1\.0"):
+        fetch_artifacts(artifacts, tmp_path, mirror=server.url, options=options)
+    assert missing_artifacts([jar("a", b"a"), jar("b", b"b")], tmp_path)
+    assert remaining_files(tmp_path) == []
+    fetched = fetch_artifacts(artifacts, tmp_path, mirror=server.url, options=options)
+    assert [artifact.path_in(tmp_path).read_bytes() for artifact in fetched] == [b"a", b"b", b"bad"]
+    assert [server.count(path_of(artifact)) for artifact in artifacts] == [1, 1, 2]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "org.example"]
+
+
+def test_what_was_left_is_downloaded_again_if_the_repository_has_another_file(
+    server: ScriptedServer, tmp_path: Path
+) -> None:
+    artifacts = [MavenArtifact("org.example", name, "1.0") for name in ("a", "gone")]
+    put_without_checksum(server, artifacts[0], b"one")
+    server.put(path_of(artifacts[1]) + ".sha1", b"0" * 40)
+    with pytest.raises(EngineError, match="gone"):
+        fetch_artifacts(artifacts, tmp_path, mirror=server.url, options=replace(FAST, parallel_files=1))
+    with ScriptedServer().running() as other:
+        put_without_checksum(other, artifacts[0], b"two")
+        (fetched,) = fetch_artifacts(artifacts[:1], tmp_path, mirror=other.url)
+    assert fetched == jar("a", b"two")
+    assert fetched.path_in(tmp_path).read_bytes() == b"two"
 
 
 def test_names_and_versions_with_the_same_file_name_are_two_jars(

@@ -25,7 +25,6 @@ from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.http_pool import ConnectionPools
 from pacenote.net.url import parse_url
 from pacenote.provision.public_files import make_public_dir
-from pacenote.system.folder_trees import remove_tree
 from pacenote.system.locks import locked
 from pacenote.units import format_count
 
@@ -39,8 +38,11 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 _MAX_NAME = 100
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
-_NEW = ".new"
+NEW_JARS = ".new"
 """Folder in the cache for jars whose checksum is not known until they are downloaded."""
+
+LOCK = ".lock"
+"""The lock of a cache, which is held while jars get into it."""
 
 
 def safe_name(name: str) -> str:
@@ -167,25 +169,23 @@ def fetch_artifacts(
     sizes.
 
     A cached file of the right size is not checked again, because it was verified before it got its name. A
-    jar whose checksum is not known is always downloaded, and verified against the SHA-1 that the repository
-    publishes. Progress is in bytes. Raises EngineError with the artifact that cannot be downloaded, and
+    jar whose checksum is not known is downloaded, and verified against the SHA-1 that the repository
+    publishes; so is one that an earlier call has left when another jar failed, which is not downloaded again.
+    Progress is in bytes. Raises EngineError with the artifact that cannot be downloaded, and
     DiskError if the cache cannot be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
     try:
         make_public_dir(cache_dir)
-        with locked(cache_dir / ".lock"):
+        with locked(cache_dir / LOCK):
             # Another race may have downloaded them while this race waited for the lock.
             missing = missing_artifacts(artifacts, cache_dir)
-            try:
-                for artifact in missing:
-                    make_public_dir(_download_path(artifact, cache_dir).parent)
-                _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
-                # Modules share jars, so a jar may be listed twice.
-                fetched = {artifact: _stored(artifact, cache_dir) for artifact in missing}
-            finally:
-                remove_tree(cache_dir / _NEW)
+            for artifact in missing:
+                make_public_dir(_download_path(artifact, cache_dir).parent)
+            _download(missing, cache_dir, MavenRepository(mirror, options=options), progress)
+            # Modules share jars, so a jar may be listed twice.
+            fetched = {artifact: _stored(artifact, cache_dir) for artifact in missing}
     except OSError as failure:
         raise disk_error(failure, cache_dir) from failure
     return tuple(fetched.get(artifact, artifact) for artifact in artifacts)
@@ -249,11 +249,19 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _has_digest(path: Path, digest: Digest) -> bool:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, digest.algorithm).digest() == digest.value
+    except FileNotFoundError:
+        return False
+
+
 def _download_path(artifact: MavenArtifact, cache_dir: Path) -> Path:
     if artifact.sha256:
         return artifact.path_in(cache_dir)
     # The version is a folder: `a-b` and `c` are not the same as `a` and `b-c`.
-    return cache_dir / _NEW / artifact.group / artifact.name / artifact.version / artifact.file_name
+    return cache_dir / NEW_JARS / artifact.group / artifact.name / artifact.version / artifact.file_name
 
 
 def _download(
@@ -278,6 +286,7 @@ def _download(
             public=True,
         )
         for artifact, digest in zip(artifacts, digests, strict=True)
+        if artifact.sha256 or not _has_digest(_download_path(artifact, cache_dir), digest)
     ]
     label = f"downloading {format_count(len(downloads), 'file')}"
     try:
@@ -312,7 +321,19 @@ def _stored(artifact: MavenArtifact, cache_dir: Path) -> MavenArtifact:
     if not artifact.sha256:
         make_public_dir(stored.path_in(cache_dir).parent)
         downloaded.replace(stored.path_in(cache_dir))
+        _remove_empty(downloaded.parent, cache_dir)
     return stored
+
+
+def _remove_empty(folder: Path, below: Path) -> None:
+    """Removes a folder and those above it, as far as they are empty."""
+    for path in (folder, *folder.parents):
+        if path == below:
+            return
+        try:
+            path.rmdir()
+        except OSError:
+            return
 
 
 def _default_url() -> str:
