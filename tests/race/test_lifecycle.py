@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli.main import main
-from pacenote.errors import StoreError
+from pacenote.errors import EngineError, StoreError
 from pacenote.model.engine import FIRST_HTTP_PORT, TRANSPORT_OFFSET, EngineInfo
 from pacenote.provision.engine_program import AssembledProgram
 from pacenote.provision.engine_request import EngineRequest
@@ -26,7 +26,7 @@ from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.node_spec import NodeSpec
 from pacenote.provision.ports import is_taken, reserve_ports
 from pacenote.race import lifecycle
-from pacenote.store.installation_store import InstallationStore
+from pacenote.store.installation_store import InstallationStore, InstalledEngine
 from pacenote.system.process import kill_process
 from provision.conftest import FakeEngine, write_fake_java
 
@@ -189,16 +189,28 @@ def test_logs_get_into_the_folder_of_a_race_only_as_far_as_their_secrets_are_rep
 
 
 @pytest.mark.process
-def test_logs_whose_secrets_are_not_known_are_not_copied(run: Run, layout: EngineLayout) -> None:
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_logs_whose_secrets_are_not_known_are_copied_with_a_warning(
+    run: Run, layout: EngineLayout, damage: str
+) -> None:
     artifacts = layout.home / "races" / "rr1" / "artifacts"
     artifacts.mkdir(parents=True)
     assert run("install", "--installation-id=i", "--http-port=39262")[0] == 0
     assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
-    (layout.home / "installations" / "i" / "installation.json").unlink()
+    folder = layout.home / "installations" / "i"
+    with (folder / "logs" / "1" / "engine.log").open("a") as file:
+        file.write("the node fails with password=Hunter2SecretXyz\n")
+    if damage == "missing":
+        (folder / "installation.json").unlink()
+    else:
+        (folder / "installation.json").write_text("{")
     code, _, err = run("stop", "--preserve-install")
     assert code == 0
-    assert f"the logs of node rally-node-0 are not in {artifacts}: there is no installation 'i'" in err
-    assert not list(artifacts.iterdir())
+    assert f"the logs of node rally-node-0 in {artifacts} may contain secrets of its options" in err
+    problem = "there is no installation 'i'" if damage == "missing" else "installation.json cannot be read"
+    assert problem in err
+    assert "the node fails with password=<hidden>\n" in (artifacts / "engine.log").read_text()
+    assert (artifacts / "gc.log").exists()
 
 
 @pytest.mark.process
@@ -368,6 +380,31 @@ def test_an_engine_whose_state_cannot_be_stored_does_not_run(
     assert "error: no space left" in err
     assert registered_nodes(layout) == ()
     assert not list(layout.nodes.iterdir())
+
+
+@pytest.mark.process
+def test_nodes_outlive_the_command_only_with_a_state(
+    run: Run, layout: EngineLayout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save, detached = InstallationStore.save, list[bool]()
+
+    def observed(store: InstallationStore, state: InstalledEngine) -> None:
+        # A kill at this moment leaves these nodes.
+        detached.extend(entry.detached for entry in registered_nodes(layout))
+        save(store, state)
+
+    monkeypatch.setattr(InstallationStore, "save", observed)
+    assert run("start")[0] == 0
+    assert detached == [False]
+    assert run("stop")[0] == 0
+
+    def full(_: LocalFleet) -> None:
+        raise EngineError("no space left")
+
+    monkeypatch.setattr(LocalFleet, "detach", full)
+    code, out, err = run("start")
+    assert (code, out, "error: no space left" in err) == (64, "", True)
+    assert (registered_nodes(layout), InstallationStore(layout.home).ids()) == ((), [])
 
 
 @pytest.mark.process

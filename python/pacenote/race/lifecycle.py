@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -146,22 +146,17 @@ def start_new(new: NewInstallation, race_id: str, progress: ProgressCallback) ->
     store = InstallationStore(new.home)
     more_attempts = MAX_PORT_ATTEMPTS - 1 if new.http_port is None else 0
     while True:
+        request = _request(state, new.home, race_id, offline=new.offline)
         try:
-            started = _start(state, new.home, race_id, progress, offline=new.offline)
-            break
-        except EngineError as error:
+            # Nodes that outlive this process have a state, whenever it is killed.
+            return _start(request, progress, partial(store.save, structs.replace(state, used=True)))
+        except BaseException as error:
+            store.remove_state(state.id)
             # Another process may have taken a port that was free.
-            if not more_attempts or not _is_port_taken(error):
+            if not (isinstance(error, EngineError) and more_attempts and _is_port_taken(error)):
                 raise
         more_attempts -= 1
         state = _with_ports(state, _free_ports(store, state.engine.nodes.count))
-    try:
-        store.save(structs.replace(state, used=True))
-    except BaseException:
-        _stop_together(new.home, started)
-        _remove_data(new.home, state.id, started)
-        raise
-    return started
 
 
 def _is_port_taken(error: EngineError) -> bool:
@@ -194,7 +189,7 @@ def start_installed(
         )
     # From now on there may be data, also if this process is killed.
     store.save(structs.replace(state, used=True))
-    return _start(state, home, race_id, progress, offline=installed.offline)
+    return _start(_request(state, home, race_id, offline=installed.offline), progress)
 
 
 def stop_installation(home: Path, installation_id: str, *, preserve: bool) -> StoppedEngine:
@@ -230,7 +225,7 @@ def _stop_together(home: Path, nodes: Iterable[NodeEntry]) -> list[str]:
 def _remove_data(home: Path, installation_id: str, stopped: Iterable[NodeEntry]) -> None:
     """Removes the data of all nodes of an installation, also in other folders of `--data-paths`."""
     layout, store = plan_layout(home), InstallationStore(home)
-    # The state is missing if Pacenote was killed before it wrote it.
+    # The state may be missing, because someone has removed it.
     folders = {entry.id: entry.data_folders for entry in stopped}
     if installation_id in store.ids():
         state = store.load(installation_id)
@@ -387,9 +382,8 @@ def _ports(state: InstalledEngine) -> tuple[NodePorts, ...]:
 
 
 def _start(
-    state: InstalledEngine, home: Path, race_id: str, progress: ProgressCallback, *, offline: bool
+    request: EngineRequest, progress: ProgressCallback, before_detaching: Callable[[], None] = lambda: None
 ) -> tuple[NodeEntry, ...]:
-    request = _request(state, home, race_id, offline=offline)
     for ports in request.ports:
         for name, port in (("http", ports.http), ("transport", ports.transport)):
             if is_taken(port):
@@ -398,9 +392,11 @@ def _start(
                     hint="end that process (`pacenote list nodes` shows engines that run), or install "
                     "the engine with another --http-port",
                 )
-    request = replace(request, logs=InstallationStore(home).new_logs(state.id))
+    logs = InstallationStore(request.home).new_logs(request.purpose.installation_id)
+    request = replace(request, logs=logs)
     fleet = start_engine(check_engine_request(request), progress)
     try:
+        before_detaching()
         fleet.detach()
     except BaseException:
         fleet.stop()
@@ -424,7 +420,7 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     """Copies the logs of a node, without the secrets of its installation, to the artifacts of the race that
     it was started for, if there are any.
 
-    Returns a line about those that were left out; empty if there are none.
+    Returns a line about those that were left out, or that may contain secrets; empty if there are none.
     """
     facts = entry.facts
     if facts is None or not facts.race_id:
@@ -435,11 +431,17 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     # Several nodes have folders of their own.
     logs = facts.log_file.parent
     target = artifacts / facts.name if logs.name == facts.name else artifacts
+    doubt = ""
     try:
         secrets = _secrets(home, facts.installation_id)
     except PacenoteError as error:
-        return f"the logs of node {facts.name} are not in {target}: {error.message}"
-    return keep_logs(logs, target, RedactedCopy(secrets))
+        # The only other copy may be removed now. What has the form of a secret is not copied.
+        secrets = race_secrets(RaceRequest(race_id="", home=home))
+        doubt = (
+            f"the logs of node {facts.name} in {target} may contain secrets of its options, which are not "
+            f"known: {error.message}"
+        )
+    return "; ".join(filter(None, (doubt, keep_logs(logs, target, RedactedCopy(secrets)))))
 
 
 def _secrets(home: Path, installation_id: str) -> frozenset[str]:

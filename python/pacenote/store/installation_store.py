@@ -138,9 +138,13 @@ class InstallationStore:
                 continue
         return installations
 
+    def remove_state(self, installation_id: str) -> None:
+        """Removes the state of an installation if it has one; its logs stay until it counts as abandoned."""
+        (self.folder(installation_id) / _FILE).unlink(missing_ok=True)
+
     def remove(self, installation_id: str) -> None:
         """Removes the state and the logs of an installation. May be called again."""
-        (self.folder(installation_id) / _FILE).unlink(missing_ok=True)
+        self.remove_state(installation_id)
         discard_tree(self.folder(installation_id))
 
     def remove_abandoned(self) -> None:
