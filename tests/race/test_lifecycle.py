@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -365,6 +367,29 @@ def test_an_id_that_a_node_has_already_is_refused(run: Run, layout: EngineLayout
     assert (code, out) == (2, "")
     assert err.startswith("error: a node with the id rally-node-0-12345678")
     assert InstallationStore(layout.home).ids() == ["b-a"]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("change", [{"node_name": "a:b"}, {"engine": {"cluster_name": "a:b"}}])
+def test_an_installation_whose_name_is_refused_now_can_be_removed_and_installed_again(
+    run: Run, layout: EngineLayout, change: dict[str, Any]
+) -> None:
+    assert run("install", "--installation-id=i")[0] == 0
+    file = InstallationStore(layout.home).folder("i") / "installation.json"
+    state = json.loads(file.read_text())
+    # An earlier version accepted it.
+    file.write_text(
+        json.dumps({**state, **change, "engine": {**state["engine"], **change.get("engine", {})}})
+    )
+    code, out, err = run("start", "--installation-id=i")
+    assert (code, out) == (2, "")
+    assert err.startswith(
+        "error: installation i cannot be started, because it has a name that is refused: --"
+    )
+    assert not json.loads(file.read_text()).get("used")
+    advice = err.strip().rpartition("are removed by: ")[2]
+    assert run(*shlex.split(advice)[1:])[0] == 0
+    assert InstallationStore(layout.home).ids() == []
 
 
 @pytest.mark.process

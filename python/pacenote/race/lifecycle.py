@@ -168,7 +168,8 @@ def start_installed(
 ) -> tuple[NodeEntry, ...]:
     """Starts the engine of an installation; returns its nodes, which outlive this process.
 
-    Raises UsageError if there is no such installation, and EngineError if it already runs.
+    Raises UsageError if there is no such installation, or if it has a name that is refused, and EngineError
+    if it already runs.
     """
     home, installation_id = installed.home, installed.installation_id
     _sweep(home)
@@ -187,9 +188,26 @@ def start_installed(
         state = structs.replace(
             state, engine=structs.replace(state.engine, runtime_jdk=installed.runtime_jdk)
         )
+    request = _request(state, home, race_id, offline=installed.offline)
+    _check_stored_names(request, installation_id)
     # From now on there may be data, also if this process is killed.
     store.save(structs.replace(state, used=True))
-    return _start(_request(state, home, race_id, offline=installed.offline), progress)
+    return _start(request, progress)
+
+
+def _check_stored_names(request: EngineRequest, installation_id: str) -> None:
+    """Raises UsageError for names that an earlier version of Pacenote accepted: no option of a start changes
+    those of an installation.
+    """
+    try:
+        request.check_names()
+    except UsageError as error:
+        raise UsageError(
+            f"installation {installation_id} cannot be started, because it has a name that is refused: "
+            f"{error.message}",
+            hint="install the engine again with another name; this installation and its data are removed by: "
+            + _stop_command(installation_id),
+        ) from error
 
 
 def stop_installation(home: Path, installation_id: str, *, preserve: bool) -> StoppedEngine:
