@@ -54,6 +54,10 @@ def write_new_file(path: Path, text: str) -> None:
         file.write(text)
 
 
+REPLACING_FILES = "*.part"
+"""Glob pattern of files that are about to replace others."""
+
+
 def replace_text(target: Path, text: str) -> None:
     """Creates a file or replaces its content, atomically; creates its folder, too.
 

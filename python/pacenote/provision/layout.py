@@ -3,7 +3,8 @@
     ROOT/jars       cache of jars                        written by Pacenote, read by nodes
     ROOT/archives   cache of official archives           written and read by Pacenote
     ROOT/installs   assembled engines, shared by races   written by Pacenote, read by nodes
-    ROOT/java       copies of Java, if needed         written by Pacenote, read by nodes
+    ROOT/java       copies of Java, if needed            written by Pacenote, read by nodes
+    ROOT/profiler   libraries of async-profiler          written by Pacenote, read by nodes
     ROOT/data       stored data of engines            written by Pacenote, its files belong to nodes
     ROOT/nodes/ID   config, data, logs, tmp and repository of one running node, written by the node
 
@@ -61,6 +62,11 @@ class EngineLayout:
     def java(self) -> Path:
         """Java runtimes that were copied or downloaded."""
         return self.root / "java"
+
+    @property
+    def profiler(self) -> Path:
+        """The libraries of async-profiler."""
+        return self.root / "profiler"
 
     @property
     def nodes(self) -> Path:

@@ -38,7 +38,7 @@ _LIBRARY = "libasyncProfiler.so"
 
 def profiler_library(layout: EngineLayout) -> Path:
     """Returns the path of the library, which nodes can read, whether it exists or not."""
-    return layout.root / "profiler" / f"{ARTIFACT.name}-{ARTIFACT.version}" / _LIBRARY
+    return layout.profiler / f"{ARTIFACT.name}-{ARTIFACT.version}" / _LIBRARY
 
 
 def install_profiler(
