@@ -73,6 +73,21 @@ def test_secrets_are_removed_from_all_logs_that_are_not_compressed(
     assert ("hunter2" in (folder.artifacts / name).read_text()) != is_log
 
 
+def test_a_copy_that_a_killed_process_has_left_is_removed(tmp_path: Path) -> None:
+    folder = RaceFolder(tmp_path, SECRETS)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for place in (folder.artifacts, folder.artifacts / "node-1"):
+        place.mkdir()
+        (place / "engine.log").write_text("text\n")
+        (place / f".engine.log.{ended.pid}.tmp").write_text("text\n")
+        (place / f".gc.log.{os.getppid()}.tmp").write_text("text\n")
+    folder.redact_logs()
+    for place in (folder.artifacts, folder.artifacts / "node-1"):
+        names = {path.name for path in place.iterdir()} - {"node-1"}
+        assert names == {"engine.log", f".gc.log.{os.getppid()}.tmp"}
+
+
 def test_a_log_in_which_too_many_lines_may_have_secrets_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,9 @@ _TEMPORARY = re.compile(
 )
 """Name of a file that replaces another one, with the id of the process that writes it."""
 
+ANY_TEMPORARY = re.compile(r"\..+\.([1-9]\d{0,18})\.tmp", re.DOTALL)
+"""The same in a folder that Pacenote alone writes to, whatever the file is called that is replaced."""
+
 
 def store_error(action: str, path: Path, error: OSError) -> StoreError:
     """Returns the error for a failed file operation; `action` is a verb such as `write`."""
@@ -81,11 +84,13 @@ def unreadable_path(path: Path) -> Path:
     raise AssertionError
 
 
-def remove_abandoned(folder: Path) -> None:
-    """Removes what processes that were killed had begun to write atomically in a folder."""
+def remove_abandoned(folder: Path, names: re.Pattern[str] = _TEMPORARY) -> None:
+    """Removes what processes that were killed had begun to write atomically in a folder: files with `names`,
+    whose group is the id of the process.
+    """
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
-            match = _TEMPORARY.fullmatch(path.name)
+            match = names.fullmatch(path.name)
             if match is not None and not _is_running(int(match[1])):
                 path.unlink()
 

@@ -50,7 +50,13 @@ from pacenote.model.secrets import redact_value
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.task_observations import KEY as OBSERVATIONS
-from pacenote.store.atomic_files import append_line, remove_abandoned, store_error, write_atomically
+from pacenote.store.atomic_files import (
+    ANY_TEMPORARY,
+    append_line,
+    remove_abandoned,
+    store_error,
+    write_atomically,
+)
 from pacenote.store.json_file import parse_stored, read_json
 from pacenote.store.progress_file import PROGRESS_FILE
 from pacenote.store.redacted_file import redact_logs
@@ -361,7 +367,10 @@ class RaceFolder:
         """
         # What is behind a link is not written to.
         nodes = () if is_link(self.artifacts) else filter(is_dir, paths_in(self.artifacts))
-        folders = (folder for folder in (self.artifacts, *nodes) if not is_link(folder))
+        folders = [folder for folder in (self.artifacts, *nodes) if not is_link(folder)]
+        for folder in folders:
+            # A copy of a large log may remain of a process that was killed.
+            remove_abandoned(folder, ANY_TEMPORARY)
         redact_logs((path for folder in folders for path in paths_in(folder)), self.secrets)
 
     def write_plan(self, text: str) -> None:
