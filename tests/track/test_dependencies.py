@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import socket
 import threading
@@ -41,6 +42,21 @@ def test_packages_are_installed_once(wheel: str, tmp_path: Path, monkeypatch: py
     assert list(folder.parent.iterdir()) == [folder]
     Path(wheel).unlink()
     assert install_dependencies([wheel], tmp_path / "home", True) == folder
+
+
+@pytest.mark.process
+def test_what_a_killed_process_has_left_is_removed(
+    wheel: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    folder = dependency_folder([wheel], tmp_path)
+    names = (".0123456789abcdef.old", ".0123456789abcdef.new", "0123456789abcdef", ".other")
+    for name in names:
+        (folder.parent / name / "helpful").mkdir(parents=True)
+        if name != ".0123456789abcdef.new":
+            os.utime(folder.parent / name, (0, 0))
+    install_dependencies([wheel], tmp_path, False)
+    assert {path.name for path in folder.parent.iterdir()} == {folder.name, *names[1:]}
 
 
 @pytest.mark.process

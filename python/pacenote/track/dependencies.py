@@ -6,6 +6,7 @@ packages are not installed twice.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,12 +25,16 @@ from pacenote.model.shell_command import shell_command
 from pacenote.system.command import pip_command, run_command
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.ownership import create_folder, replaceable_folder
+from pacenote.system.paths import paths_in
 
 _SSH_USER = re.compile(r"(?<=ssh://)[^/?#@:\s]*@", re.IGNORECASE)
 """User name of an SSH URL without a password, which is not secret: it selects the account."""
 
 _FROM_REPOSITORY = re.compile(r"\b(git|hg|svn|bzr)\+")
 """Beginning of the URL of a repository, whose program may ask for a passphrase."""
+
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\..+")
+"""Name of a folder whose packages are being installed."""
 
 _TIMEOUT_S = 3600.0
 """Seconds after which pip is stopped: an index may send a page without end, and a build may wait for ever."""
@@ -61,6 +67,7 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
             hint="run once without --offline",
         )
     _refuse_replaceable(folder, create_folder(folder.parent))
+    _remove_abandoned(folder.parent)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         _pip(requirements, fresh)
@@ -69,6 +76,16 @@ def install_dependencies(requirements: Sequence[str], home: Path, offline: bool)
     finally:
         discard_tree(fresh)
     return folder
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes the unfinished folders of processes that were killed."""
+    # pip writes into a folder of its own first, so that this one may be as old as pip may run.
+    oldest = time.time() - 2 * _TIMEOUT_S
+    for fresh in paths_in(folder):
+        with contextlib.suppress(OSError):
+            if _UNFINISHED.fullmatch(fresh.name) and fresh.lstat().st_mtime < oldest:
+                discard_tree(fresh)
 
 
 def _refuse_replaceable(folder: Path, problem: str) -> None:
