@@ -14,6 +14,7 @@ import pytest
 from pacenote.errors import DiskError, EngineError
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy
 from pacenote.fetch.partial_file import PARTIAL_FILES
+from pacenote.provision import maven
 from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_artifacts, verified_jar
 from support.http_server import ScriptedServer
 
@@ -248,6 +249,30 @@ def test_what_was_left_is_downloaded_again_if_the_repository_has_another_file(
         (fetched,) = fetch_artifacts(artifacts[:1], tmp_path, mirror=other.url)
     assert fetched == jar("a", b"two")
     assert fetched.path_in(tmp_path).read_bytes() == b"two"
+
+
+@pytest.mark.parametrize("announced", [True, False])
+def test_the_size_of_a_jar_without_a_checksum_is_limited(
+    server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, announced: bool
+) -> None:
+    monkeypatch.setattr(maven, "MAX_JAR_BYTES", 1000)
+    for name, size in (("a", 1000), ("b", 1001)):
+        artifact = MavenArtifact("org.example", name, "1.0")
+        server.put(path_of(artifact) + ".sha1", hashlib.sha1(b"x" * size).hexdigest().encode())
+        if announced:
+            server.put(path_of(artifact), b"x" * size)
+        else:
+            chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (size, b"x" * size)
+            server.put(path_of(artifact), chunks, 200, **{"transfer-encoding": "chunked"})
+    (fetched,) = fetch_artifacts([MavenArtifact("org.example", "a", "1.0")], tmp_path, mirror=server.url)
+    assert fetched.size == 1000
+    with pytest.raises(EngineError, match=r"b:1\.0 cannot be fetched .*: it is larger than 1000 B"):
+        fetch_artifacts([MavenArtifact("org.example", "b", "1.0")], tmp_path, mirror=server.url)
+    assert remaining_files(tmp_path) == []
+    # One with a checksum has the size that it must have.
+    pinned = jar("c", b"x" * 1001)
+    server.put(path_of(pinned), b"x" * 1001)
+    assert fetch_artifacts([pinned], tmp_path, mirror=server.url) == (pinned,)
 
 
 def test_names_and_versions_with_the_same_file_name_are_two_jars(

@@ -54,6 +54,8 @@ class Download:
     """Sources of the file, in the order in which they are tried."""
     size: int | None = None
     """The expected size in bytes, or None if it is not known."""
+    max_size: int | None = None
+    """The largest size in bytes, or None for any that the disk has room for."""
     digest: Digest | None = None
     """The expected checksum; a checksum that the server declares is verified as well."""
     crc32c: Callable[[Path], int] | None = None
@@ -178,6 +180,7 @@ class _Job:
                 download.size,
                 lambda needed: check_free_space(target.parent, needed, target.name),
                 self.cancellation,
+                download.max_size,
             )
             partial.check_name()
             try:

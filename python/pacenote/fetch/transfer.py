@@ -21,6 +21,7 @@ from pacenote.fetch.partial_file import FileSegment, PartialFile
 from pacenote.fetch.retry import with_retries
 from pacenote.fetch.transfer_progress import ProgressMeter
 from pacenote.net.failures import describe_failure
+from pacenote.units import format_bytes
 
 _CHUNK_BYTES = 1 << 16
 _MAX_VERSIONS = 3
@@ -47,25 +48,32 @@ class Transfer:
         self._meter = meter
         self._options = options
         self._size: int | None = None
+        self._max_size: int | None = None
         self._check_space: Callable[[int], None] = lambda _: None
         self._checked_bytes = 0
 
     def run(
-        self, size: int | None, check_space: Callable[[int], None], cancellation: Cancellation
+        self,
+        size: int | None,
+        check_space: Callable[[int], None],
+        cancellation: Cancellation,
+        max_size: int | None = None,
     ) -> FileVersion:
         """Downloads the whole file and returns its version.
 
-        `size` is the expected size in bytes (None: any size). `check_space` is called before anything is
-        written, with the number of bytes to write, and repeatedly if that is not known; it raises an error if
-        the disk does not have enough space.
+        `size` is the expected size in bytes, `max_size` the largest one (None: any size). `check_space` is
+        called before anything is written, with the number of bytes to write, and repeatedly if that is not
+        known; it raises an error if the disk does not have enough space.
         Raises TransientError if retries did not help, RequestRejected and OSError. Downloaded bytes are kept.
         """
-        self._size, self._check_space = size, check_space
+        self._size, self._max_size, self._check_space = size, max_size, check_space
         resumed = self._partial.resume()
         previous = self._partial.version
         if previous is not None and size not in (None, previous.size):
             # The size of the partial file is not the expected one, so it belongs to a different version.
             resumed = False
+        if resumed and previous is not None:
+            self._check_limit(previous.size or 0)
         for _ in range(_MAX_VERSIONS):
             try:
                 with cancellation.scope() as scope:
@@ -107,6 +115,11 @@ class Transfer:
         if announced is not None and size is not None and announced != size:
             response.body.close()
             raise SizeMismatch(f"the server announces {announced:,} bytes instead of {size:,}")
+        try:
+            self._check_limit(announced or 0)
+        except RequestRejected:
+            response.body.close()
+            raise
         return response
 
     def _split(self, version: FileVersion) -> list[FileSegment]:
@@ -197,12 +210,18 @@ class Transfer:
             raise TransientError("the response ended early")
         segment.end = segment.position
 
+    def _check_limit(self, size: int) -> None:
+        """Raises RequestRejected for a file that is larger than any that is expected."""
+        if self._max_size is not None and size > self._max_size:
+            raise RequestRejected(200, f"it is larger than {format_bytes(self._max_size)}")
+
     def _check_length(self, received: int) -> None:
         """Raises RequestRejected or the error of `check_space` if a body whose length the server does not
         announce has become too long.
         """
         if self._size is not None and received > self._size:
             raise RequestRejected(200, f"the server sends more than the expected {self._size:,} bytes")
+        self._check_limit(received)
         if received >= self._checked_bytes:
             # Most bodies of unknown length are small.
             self._check_space(min(received, _CHECK_EVERY_BYTES))

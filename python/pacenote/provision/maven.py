@@ -33,6 +33,11 @@ NETWORK_HINT = "check the network, or name a reachable Maven repository with --m
 DOWNLOAD_OPTIONS = DownloadOptions(retry=DownloadRetryPolicy(first_attempts=4, attempts=4))
 """Settings for many small files: a download fails after four attempts."""
 
+MAX_JAR_BYTES = 256 << 20
+"""Largest size of a jar whose size is not known before it is downloaded; that of the core of Elasticsearch
+9.5.3 has 22 MB.
+"""
+
 # Coordinates and names in locks become names of folders and files, so they must not lead elsewhere.
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
 _MAX_NAME = 100
@@ -169,10 +174,12 @@ def fetch_artifacts(
     sizes.
 
     A cached file of the right size is not checked again, because it was verified before it got its name. A
-    jar whose checksum is not known is downloaded, and verified against the SHA-1 that the repository
-    publishes; so is one that an earlier call has left when another jar failed, which is not downloaded again.
-    Progress is in bytes. Raises EngineError with the artifact that cannot be downloaded, and
-    DiskError if the cache cannot be written.
+    jar whose checksum is not known may have `MAX_JAR_BYTES`; it is downloaded, and verified against the SHA-1
+    that the repository publishes; so is one that an earlier call has left when another jar failed, which is
+    not downloaded again.
+
+    Progress is in bytes. Raises EngineError with the artifact that cannot be downloaded, and DiskError if the
+    cache cannot be written.
     """
     if not missing_artifacts(artifacts, cache_dir):
         return tuple(artifacts)
@@ -282,6 +289,7 @@ def _download(
             target=_download_path(artifact, cache_dir),
             sources=(repository.file(artifact.repository_path),),
             size=artifact.size or None,
+            max_size=None if artifact.size else MAX_JAR_BYTES,
             digest=digest,
             public=True,
         )
