@@ -88,6 +88,19 @@ def test_a_file_that_is_imported_again_is_noticed(run, published, tmp_path):
     assert "delete race --id=ID" in err
 
 
+def test_races_that_are_stored_already_need_no_writable_home(run, published, home):
+    assert run("import", published)[0] == 0
+    lock = home / ".import.lock"
+    lock.unlink()
+    # Nobody, root included, can create a lock here.
+    lock.mkdir()
+    code, out, _ = run("import", published)
+    assert (code, out.count("already imported: ")) == (0, 2)
+    assert run("delete", "race", f"--id={NEW}")[0] == 0
+    code, _, err = run("import", published)
+    assert (code, ".import.lock" in err) == (64, True)
+
+
 def test_a_race_that_pacenote_ran_is_not_replaced(run, tmp_path, home, published):
     from pacenote.store.race_store import RaceStore
     from support.records import record

@@ -180,12 +180,24 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
 
 def _is_stored(race: NewRace, store: RaceStore) -> bool:
     """Stores a race, unless there is one with its id, and returns whether it did. Raises StoreError."""
+    # The home of races that are imported already need not be writable.
+    if _is_complete(RaceFolder(store.races / race.record.race_id)):
+        return False
     # Another process that imports the same files has stored the whole race when this one looks for it.
     with store.importing():
         is_new = not _is_taken(store.races / race.record.race_id)
         if is_new:
             store.create(race.record).finish(race.record)
         return is_new
+
+
+def _is_complete(folder: RaceFolder) -> bool:
+    """Returns whether there is a race that can be read and that no process is writing."""
+    try:
+        folder.read()
+    except StoreError:
+        return False
+    return not folder.is_in_use()
 
 
 def _is_taken(folder: Path) -> bool:
