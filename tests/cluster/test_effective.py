@@ -15,6 +15,7 @@ import pytest
 
 from pacenote.cluster import effective
 from pacenote.cluster.effective import MAX_NODES, java_arguments, read_effective
+from pacenote.model.node_names import NodeNames
 from pacenote.model.snapshot import Snapshot
 from pacenote.net.hosts import parse_hosts
 from pacenote.net.rest import RestClient
@@ -59,7 +60,7 @@ def read(replies: Mapping[str, Any]) -> Snapshot:
         return json_response(replies[request.path])
 
     with http_server(respond) as server:
-        return read_effective(RestClient(parse_hosts(server.address).hosts))
+        return read_effective(RestClient(parse_hosts(server.address).hosts), NodeNames())
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +206,7 @@ def test_values_that_differ_only_after_their_limit_are_equal() -> None:
 def test_an_engine_that_does_not_answer_is_asked_only_for_the_first_part() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         hosts = parse_hosts(f"127.0.0.1:{server.getsockname()[1]}").hosts
-        snapshot = read_effective(RestClient(hosts, timeout_s=0.05))
+        snapshot = read_effective(RestClient(hosts, timeout_s=0.05), NodeNames())
         server.setblocking(False)
         received = b""
         with contextlib.suppress(BlockingIOError):

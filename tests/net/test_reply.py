@@ -15,6 +15,7 @@ import pytest
 
 from pacenote.cluster.info import read_info
 from pacenote.errors import EngineError
+from pacenote.model.node_names import NodeNames
 from pacenote.net import reply
 from pacenote.net.hosts import HttpHost
 from pacenote.net.reply import (
@@ -179,7 +180,7 @@ def test_a_reply_of_an_unexpected_form_is_described_in_one_sentence(
     server.put("/_nodes/os,jvm,plugins", {"nodes": nodes})
     rest = RestClient([HttpHost("http", "127.0.0.1", server.port)])
     with pytest.raises(EngineError, match="has an unexpected form") as caught:
-        read_info(rest)
+        read_info(rest, NodeNames())
     assert "\n" not in caught.value.message
 
 

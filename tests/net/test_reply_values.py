@@ -17,6 +17,7 @@ from pacenote.errors import EngineError
 from pacenote.metrics_store.client import reason_in
 from pacenote.metrics_store.templates import _lacks_wildcard
 from pacenote.model.codec import as_integer, as_number, as_text
+from pacenote.model.node_names import NodeNames
 from pacenote.model.printable import printable, visible
 from pacenote.net.hosts import HttpHost
 from pacenote.net.rest import RestClient, RestResponse, _reason
@@ -25,7 +26,6 @@ from pacenote.race.index_names import resolve_names
 from pacenote.race.ingest_pipelines import removing_pipeline
 from pacenote.race.local_engines import _reported
 from pacenote.telemetry.device import ObservedCluster
-from pacenote.telemetry.node_stats import _labels
 from pacenote.telemetry.segment_stats import SegmentStats
 
 LONG = "\N{GRINNING FACE}" + "\x7f" * (1 << 20)
@@ -64,7 +64,9 @@ READERS: dict[str, Callable[[object], object]] = {
     "shards": lambda value: _index(
         _Answers({}), "notes", {"settings": {"index": {"number_of_shards": value}}}
     ),
-    "info": lambda value: read_info(_Answers({"version": {"number": "9.1.0"}, "cluster_name": value})),
+    "info": lambda value: read_info(
+        _Answers({"version": {"number": "9.1.0"}, "cluster_name": value}), NodeNames()
+    ),
     "store reason": lambda value: reason_in({"error": {"reason": value, "root_cause": [{"reason": value}]}}),
     "templates": lambda value: _lacks_wildcard(_reply({"error": value}, 400), {}),
     "reason": lambda value: _reason({"error": value}),
@@ -78,23 +80,27 @@ READERS: dict[str, Callable[[object], object]] = {
     "pipeline": lambda value: removing_pipeline(_pipelines({"pipeline": {"name": value}}), ["p"]),
     "script": lambda value: removing_pipeline(_pipelines({"script": {"source": value}}), ["p"]),
     "local engines": lambda value: list(
-        _reported({
-            "nodes": {
-                "n": {
-                    "name": value,
-                    "ip": value,
-                    "process": {"id": 1},
-                    "jvm": {"start_time_in_millis": 1},
+        _reported(
+            {
+                "nodes": {
+                    "n": {
+                        "name": value,
+                        "ip": value,
+                        "process": {"id": 1},
+                        "jvm": {"start_time_in_millis": 1},
+                    }
                 }
-            }
-        })
+            },
+            NodeNames(),
+        )
     ),
     "process id": lambda value: list(
-        _reported({
-            "nodes": {"n": {"name": "n", "process": {"id": LONG}, "jvm": {"start_time_in_millis": 1}}}
-        })
+        _reported(
+            {"nodes": {"n": {"name": "n", "process": {"id": LONG}, "jvm": {"start_time_in_millis": 1}}}},
+            NodeNames(),
+        )
     ),
-    "labels": lambda value: _labels({"name": value}, "n"),
+    "node names": lambda value: NodeNames().of({"n": {"name": value}}),
     "segments": lambda value: SegmentStats(
         ObservedCluster(lambda _: None, None, lambda _=10.0: _Answers(value))
     ).stop(),

@@ -15,6 +15,7 @@ import pytest
 
 from host.test_engine_processes import own_start_s
 from pacenote.evidence.telemetry_values import telemetry_cuts
+from pacenote.model.node_names import NodeNames
 from pacenote.net.hosts import parse_hosts
 from pacenote.net.rest import RestClient
 from pacenote.race.local_engines import LocalEngines, find_local_engines
@@ -50,7 +51,7 @@ def test_a_node_of_this_machine_is_sampled(tmp_path: Path) -> None:
     nodes = {"a": node("here", os.getpid()), "b": node("elsewhere", 2**22 + 1)}
     folders = {"a": {"name": "here", "fs": {"data": [{"path": str(tmp_path)}]}}}
     with cluster(nodes, folders) as client:
-        local = find_local_engines(client)
+        local = find_local_engines(client, NodeNames())
     [engine] = local.engines
     assert (engine.name, engine.process.pid, engine.data_paths) == ("here", os.getpid(), (tmp_path,))
     assert local.missing == {"elsewhere": "no process of this machine is it"}
@@ -62,17 +63,33 @@ def test_a_node_of_this_machine_is_sampled(tmp_path: Path) -> None:
     assert (document["nodes"], list(document["missing_nodes"])) == (["here"], ["elsewhere"])
 
 
+def test_nodes_with_one_name_have_processes_and_folders_of_their_own(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as sleep:
+        started = {"jvm": {"start_time_in_millis": round(time.time() * 1e3)}}
+        nodes = {"b": node("es", sleep.pid) | started, "a": node("es", os.getpid())}
+        paths = {"a": tmp_path / "a", "b": tmp_path / "b"}
+        folders = {key: {"name": "es", "fs": {"data": [{"path": str(paths[key])}]}} for key in ("a", "b")}
+        try:
+            with cluster(nodes, folders) as client:
+                local = find_local_engines(client, NodeNames())
+        finally:
+            sleep.kill()
+    places = {engine.name: (engine.process.pid, engine.data_paths) for engine in local.engines}
+    assert places == {"es": (os.getpid(), (paths["a"],)), "es #2": (sleep.pid, (paths["b"],))}
+    assert local.missing == {}
+
+
 @pytest.mark.parametrize("nodes", [403, {"a": {"name": "n"}}, "text", {"a": node("n", 1) | {"ip": 7}}])
 def test_a_cluster_that_does_not_say_it_has_no_local_nodes(nodes: object) -> None:
     with cluster(nodes, {}) as client:
-        local = find_local_engines(client)
+        local = find_local_engines(client, NodeNames())
     assert (local.engines, len(local.missing)) == ((), 1)
 
 
 @pytest.mark.parametrize("folders", [403, {"a": {}}])
 def test_a_node_that_does_not_say_where_its_data_is_has_no_devices(folders: object) -> None:
     with cluster({"a": node("here", os.getpid())}, folders) as client:
-        local = find_local_engines(client)
+        local = find_local_engines(client, NodeNames())
     assert local.are_all_here
     assert observed_host((), (), local).devices == ()
     assert not LocalEngines().are_all_here
@@ -138,7 +155,9 @@ def test_a_race_samples_nodes_of_further_clusters_apart(
 def test_processes_of_a_cluster_of_very_many_nodes_are_not_looked_for() -> None:
     nodes = {str(number): node(str(number), 2**22 + 1) for number in range(1_001)}
     with cluster(nodes, {}) as client:
-        assert find_local_engines(client).missing == {"*": "the cluster has more than 1,000 nodes"}
+        assert find_local_engines(client, NodeNames()).missing == {
+            "*": "the cluster has more than 1,000 nodes"
+        }
 
 
 def test_paths_that_no_file_system_has_and_very_many_are_left_out(tmp_path: Path) -> None:
@@ -146,8 +165,8 @@ def test_paths_that_no_file_system_has_and_very_many_are_left_out(tmp_path: Path
     name = "n" * 400
     folders = {"a": {"name": name, "fs": {"data": [{"path": path} for path in paths]}}}
     with cluster({"a": node(name, os.getpid())}, folders) as client:
-        [engine] = find_local_engines(client).engines
-    assert len(engine.name) == 300
+        [engine] = find_local_engines(client, NodeNames()).engines
+    assert len(engine.name) == 280
     assert engine.data_paths[0] == tmp_path
     assert len(engine.data_paths) == 98
     assert len(observed_host((), (), LocalEngines((engine,))).devices) == 98

@@ -24,6 +24,7 @@ from pacenote.capture.time_limits import PhaseLimit
 from pacenote.capture.track_files import check_bodies, track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
+from pacenote.model.node_names import NodeNames
 from pacenote.model.progress import ProgressCallback
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
@@ -68,7 +69,7 @@ def create_track(
     """
     # Before the cluster is read, which may take long; again when the folder is there.
     _check_folder(request.folder, replaceable_folder(request.folder))
-    info = read_info(rest)
+    info = read_info(rest, NodeNames())
     sources = _find_sources(request, rest)
     check_bodies(sources)
     for text in capture_warnings(sources):

@@ -11,6 +11,7 @@ from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.errors import UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions
 from pacenote.model.engine_archive import EngineArchive
+from pacenote.model.node_names import NodeNames
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.net.hosts import HttpHost, parse_hosts
 from pacenote.net.http_pool import ClientConfig
@@ -54,6 +55,10 @@ class Cluster(Protocol):
         Pacenote did not start them.
         """
 
+    @property
+    def node_names(self) -> NodeNames:
+        """The names of its nodes in all that the race stores."""
+
     def local_nodes(self) -> tuple[Node, ...]:
         """Returns the nodes that Pacenote started on this machine."""
 
@@ -84,6 +89,7 @@ class ExistingCluster:
         self.hosts = hosts
         self.client_config = client_config
         self.startup_s = None
+        self.node_names = NodeNames()
         self.assembled: AssembledEngine | None = None
         """Set if `pacenote start` started the engine."""
         self._rest = RestClient(hosts, timeout_s, client_config)
@@ -113,7 +119,7 @@ class ExistingCluster:
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
-        return read_info(self._rest)
+        return read_info(self._rest, self.node_names)
 
     def rest(self) -> RestClient:
         """Returns a client for control traffic."""
@@ -141,6 +147,7 @@ class EmbeddedCluster:
         self.hosts = fleet.hosts
         self.client_config = spec.access.clients
         self.startup_s = fleet.startup_s
+        self.node_names = NodeNames()
         self.assembled = AssembledEngine(spec.title, spec.absent_modules, spec.archive)
         self.initial_data = initial_data
         """The data set that it started with, or None if it started without data."""
@@ -156,7 +163,7 @@ class EmbeddedCluster:
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
-        return read_info(self._rest)
+        return read_info(self._rest, self.node_names)
 
     def rest(self) -> RestClient:
         """Returns a client for control traffic."""

@@ -7,6 +7,7 @@ from typing import Self
 
 from pacenote.cluster.cluster import EmbeddedCluster
 from pacenote.cluster.info import ClusterInfo, read_info
+from pacenote.model.node_names import NodeNames
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.rest import RestClient
 from pacenote.provision.containers.engine_container import EngineContainer
@@ -21,6 +22,7 @@ class ContainerCluster:
         self.client_config = ClientConfig()
         self.startup_s = container.start_duration_s
         self.assembled = None
+        self.node_names = NodeNames()
         self._container = container
         self._rest = RestClient(self.hosts)
 
@@ -34,7 +36,7 @@ class ContainerCluster:
 
     def info(self) -> ClusterInfo:
         """Returns the information that the cluster reports. Raises EngineError if it does not respond."""
-        return read_info(self._rest)
+        return read_info(self._rest, self.node_names)
 
     def rest(self) -> RestClient:
         """Returns a client for control traffic."""

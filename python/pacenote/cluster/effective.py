@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_text
 from pacenote.model.foreign_messages import redact_beginning
+from pacenote.model.node_names import NodeNames
 from pacenote.model.secrets import REDACTED, is_secret, redact_urls
 from pacenote.model.snapshot import INDEX, MAPPING, Snapshot
 from pacenote.net.reply import FailedStatus, ReplyLimitError, expected_form
@@ -54,14 +56,14 @@ those with one key, the last one counts; a value that is None is not reported.
 """
 
 
-def read_effective(client: RestClient) -> Snapshot:
-    """Returns the configuration that a cluster reports. Never raises: what it does not report is left out,
-    with the reason.
+def read_effective(client: RestClient, node_names: NodeNames) -> Snapshot:
+    """Returns the configuration that a cluster reports, whose nodes `node_names` names. Never raises: what it
+    does not report is left out, with the reason.
     """
     reading = _Reading(client)
     reading.read("engine.*", "/", _engine)
     reading.read("setting.*", _ALL_SETTINGS, _settings)
-    reading.read("node.*", _NODES, _nodes)
+    reading.read("node.*", _NODES, partial(_nodes, node_names))
     indices = reading.read("index.*", _INDICES.format("_all"), _indices)
     names = _own_indices(indices) if isinstance(indices, Mapping) else []
     names = [name for name in names if len(name) <= MAX_NAME]
@@ -154,11 +156,13 @@ def _settings(body: Mapping[str, Any]) -> _Facts:
         yield from _facts("setting", body.get(kind, {}))
 
 
-def _nodes(body: Mapping[str, Any]) -> _Facts:
-    nodes = sorted(body["nodes"].values(), key=lambda node: as_text(node.get("name", "")))
-    yield "engine.nodes_read", f"{len(nodes[:MAX_NODES])} of {len(nodes)} nodes"
-    for node in nodes[:MAX_NODES]:
-        for name, value in _node(f"node.{_short(node['name'])}", node):
+def _nodes(names: NodeNames, body: Mapping[str, Any]) -> _Facts:
+    nodes = body["nodes"]
+    unique = names.of(nodes)
+    node_ids = sorted(nodes, key=lambda node_id: unique[node_id])
+    yield "engine.nodes_read", f"{len(node_ids[:MAX_NODES])} of {len(nodes)} nodes"
+    for node_id in node_ids[:MAX_NODES]:
+        for name, value in _node(f"node.{unique[node_id]}", nodes[node_id]):
             # They change with every start.
             if not name.endswith((".process.id", ".jvm.pid")):
                 yield name, value

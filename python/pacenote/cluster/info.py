@@ -9,6 +9,7 @@ from typing import Any
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer, as_text
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
+from pacenote.model.node_names import NodeNames
 from pacenote.model.printable import shortened
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, RestResponse
@@ -25,7 +26,7 @@ class NodeInfo:
     """One node of a cluster."""
 
     name: str
-    """`node.name`."""
+    """Its name in `NodeNames`."""
     host: str
     """The host name or address that it reports."""
     os: str
@@ -69,9 +70,9 @@ class ClusterInfo:
         return EngineInfo(self.distribution, self.version, self.flavor)
 
 
-def read_info(client: RestClient) -> ClusterInfo:
-    """Reads the information that a cluster reports. Raises EngineError if it does not respond or is not
-    supported.
+def read_info(client: RestClient, names: NodeNames) -> ClusterInfo:
+    """Reads the information that a cluster reports, whose nodes `names` names. Raises EngineError if it does
+    not respond or is not supported.
     """
     root = client.get("/")
     if not isinstance(root, dict) or not isinstance(root.get("version"), dict):
@@ -81,28 +82,30 @@ def read_info(client: RestClient) -> ClusterInfo:
         )
     response = client.exchange("GET", "/_nodes/os,jvm,plugins")
     with expected_form("its version and nodes"):
-        return _info(root, response)
+        return _info(root, response, names)
 
 
-def _info(root: Mapping[str, Any], response: RestResponse) -> ClusterInfo:
+def _info(root: Mapping[str, Any], response: RestResponse, names: NodeNames) -> ClusterInfo:
     version = root["version"]
     nodes = response.body.get("nodes", {}) if response.ok and isinstance(response.body, dict) else {}
     if len(nodes) > _MAX_NODES:
         raise EngineError(f"the cluster reports {len(nodes):,} nodes, more than {_MAX_NODES:,}")
+    unique = names.of(nodes)
+    by_name = {unique[node_id]: node for node_id, node in nodes.items()}
     return ClusterInfo(
         distribution=_text(reported_engine(version)),
         version=_text(version.get("number")),
         build_hash=_text(version.get("build_hash")),
         flavor=_text(version.get("build_flavor") or version.get("build_type")),
         cluster_name=_text(root.get("cluster_name")),
-        nodes=tuple(sorted((_node(node) for node in nodes.values()), key=lambda node: node.name)),
+        nodes=tuple(_node(name, by_name[name]) for name in sorted(by_name)),
     )
 
 
-def _node(document: Mapping[str, Any]) -> NodeInfo:
+def _node(name: str, document: Mapping[str, Any]) -> NodeInfo:
     system, jvm = document.get("os", {}), document.get("jvm", {})
     return NodeInfo(
-        name=_text(document.get("name")),
+        name=name,
         host=_text(document.get("host")),
         os=_text(system.get("pretty_name") or system.get("name")),
         jvm_version=_text(jvm.get("version")),

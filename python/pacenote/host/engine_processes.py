@@ -50,7 +50,7 @@ class ReportedProcess:
     """What a node reports about its process."""
 
     node: str
-    """Name of the node."""
+    """Name of the node, which no other one has."""
 
     pid: int
     """Id of the process, as the node sees it."""

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pacenote.cluster.cluster import existing_cluster
-from pacenote.cluster.info import MAX_NAME
 from pacenote.errors import EngineError
 from pacenote.host.engine_processes import ReportedProcess, find_processes, shares_files
 from pacenote.model.client_options import AdditionalCluster
 from pacenote.model.codec import as_integer, as_text
-from pacenote.model.printable import shortened
+from pacenote.model.node_names import NodeNames
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.system.paths import leads_through_proc
@@ -33,7 +32,7 @@ class LocalEngine:
     """A node on this machine that the race did not start."""
 
     name: str
-    """Name of the node."""
+    """Its name in `NodeNames`."""
 
     process: ProcessIdentity
     """Its process."""
@@ -81,14 +80,16 @@ _MAX_PATH = 4_096
 """Characters of the path of a folder."""
 
 
-def find_local_engines(client: RestClient, proc: Path = Path("/proc")) -> LocalEngines:
-    """Returns the nodes of a cluster that run on this machine. Never raises for what the cluster replies."""
+def find_local_engines(client: RestClient, names: NodeNames, proc: Path = Path("/proc")) -> LocalEngines:
+    """Returns the nodes of a cluster that run on this machine, which `names` names. Never raises for what the
+    cluster replies.
+    """
     try:
         reply = client.get(_PROCESSES)
         with expected_form("the processes of its nodes"):
-            reported = list(_reported(reply))
+            reported = list(_reported(reply, names))
         processes = find_processes(reported, proc)
-        folders = _folders(client) if processes.pids else {}
+        folders = _folders(client, names) if processes.pids else {}
     except EngineError as error:
         return LocalEngines(missing={"*": error.message})
     engines = (
@@ -105,23 +106,22 @@ def with_further_engines(engines: LocalEngines, clusters: Iterable[AdditionalClu
     """
     missing, further = dict[str, str](), list[LocalEngine]()
     for cluster in clusters:
-        with closing(existing_cluster(cluster.hosts, cluster.client).rest()) as client:
-            of_cluster = find_local_engines(client)
+        existing = existing_cluster(cluster.hosts, cluster.client)
+        with closing(existing.rest()) as client:
+            of_cluster = find_local_engines(client, existing.node_names)
         further += (replace(node, name=f"{cluster.name}: {node.name}") for node in of_cluster.engines)
         missing |= {f"{cluster.name}: {name}": reason for name, reason in of_cluster.missing.items()}
     return replace(engines, further=tuple(further), missing_further=missing)
 
 
-def _reported(reply: Mapping[str, Any]) -> Iterator[ReportedProcess]:
-    if len(reply["nodes"]) > _MAX_NODES:
+def _reported(reply: Mapping[str, Any], names: NodeNames) -> Iterator[ReportedProcess]:
+    nodes = reply["nodes"]
+    if len(nodes) > _MAX_NODES:
         raise EngineError(f"the cluster has more than {_MAX_NODES:,} nodes")
-    for node in reply["nodes"].values():
+    for node_id, name in names.of(nodes).items():
+        node = nodes[node_id]
         started_s = node["jvm"]["start_time_in_millis"] / 1e3
-        yield ReportedProcess(_name(node), as_integer(node["process"]["id"]), started_s, as_text(node["ip"]))
-
-
-def _name(node: Mapping[str, Any]) -> str:
-    return shortened(as_text(node["name"]), MAX_NAME)
+        yield ReportedProcess(name, as_integer(node["process"]["id"]), started_s, as_text(node["ip"]))
 
 
 def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -133,11 +133,12 @@ def _paths(node: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(path for path in paths if not leads_through_proc(path))
 
 
-def _folders(client: RestClient) -> dict[str, tuple[Path, ...]]:
+def _folders(client: RestClient, names: NodeNames) -> dict[str, tuple[Path, ...]]:
     """Returns the data folders by node; none if the cluster does not report them."""
     try:
         reply = client.get(_FOLDERS)
         with expected_form("the data folders of its nodes"):
-            return {_name(node): _paths(node) for node in reply["nodes"].values()}
+            nodes = reply["nodes"]
+            return {name: _paths(nodes[node_id]) for node_id, name in names.of(nodes).items()}
     except EngineError:
         return {}

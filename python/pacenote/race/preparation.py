@@ -115,7 +115,9 @@ class RacePreparation:
             ):
                 record = _record_start(folder, plan, cluster, request)
                 corpora.verify()
-                engines = NO_ENGINES if cluster.local_nodes() else find_local_engines(cluster.rest())
+                engines = NO_ENGINES
+                if not cluster.local_nodes():
+                    engines = find_local_engines(cluster.rest(), cluster.node_names)
                 engines = with_further_engines(engines, request.additional_clusters)
                 snapshots = SnapshotReader(cluster, folder, request.data_root, self.listener, engines)
                 record, snapshot = self._begin(record, snapshots)

@@ -111,7 +111,7 @@ class SnapshotReader:
         others = self.engines.engines
         machine = read_machine(_found_request(others, paths) if others else _machine_request(nodes, paths))
         with contextlib.closing(self._one_host()) as client:
-            engine = read_effective(client)
+            engine = read_effective(client, self.cluster.node_names)
         runs_here = bool(nodes) or self.engines.are_all_here
         merged = machine.merged(engine, _origin(nodes, runs_here=runs_here), *map(_jvm, nodes))
         return _without_ids(merged, nodes)

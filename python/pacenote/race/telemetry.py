@@ -56,6 +56,7 @@ def telemetry_devices(race: ObservedRace, sink: TelemetrySink | None) -> Telemet
         authentication=race.record.client.authentication,
         is_serverless=engine.is_serverless,
         indices=race.track.targets(),
+        node_names=cluster.node_names,
     )
     devices = devices_of(
         race.request.telemetry,

@@ -15,6 +15,7 @@ from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
 from pacenote.model.decoding import parse_json
 from pacenote.model.engine import GetJson
+from pacenote.model.node_names import NodeNames
 from pacenote.model.printable import shortened
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.telemetry_sample import TelemetrySink
@@ -107,6 +108,9 @@ class ObservedCluster:
 
     indices: tuple[str, ...] = ()
     """The names of the indices and data streams of the track."""
+
+    node_names: NodeNames = field(default_factory=NodeNames)
+    """The names of its nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,17 +66,17 @@ class NodeEnvironmentInfo(TelemetryDevice):
         """Reads what each node states about itself. Raises EngineError."""
         reply = self._cluster.get("/_nodes/os,jvm,plugins")
         with expected_form('"nodes" with their "os" and "jvm"'):
-            return DeviceReading(values=values_by_key(_nodes(reply["nodes"])))
+            nodes = reply["nodes"]
+            names = self._cluster.node_names.of(nodes)
+            return DeviceReading(values=values_by_key(_nodes(nodes, names)))
 
 
-def _nodes(nodes: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    names = ShortNames()
-    named = {names.of(node.get("name", node_id)): node for node_id, node in nodes.items()}
-    for name, node in named.items():
+def _nodes(nodes: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    for node_id, node in nodes.items():
         keys = ShortNames()
         for key, value in _node(node).items():
             if value is not None:
-                yield f"node.{name}.{keys.of(key)}", value
+                yield f"node.{names[node_id]}.{keys.of(key)}", value
 
 
 def _node(node: Mapping[str, Any]) -> dict[str, object]:

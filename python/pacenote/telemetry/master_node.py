@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.sampler import SampledDevice, SampledValue, interval_parameter
 
@@ -24,6 +23,6 @@ class MasterNodeStats(SampledDevice):
         reply = connection.get(_PATH)
         with expected_form('"nodes" with the name of the managing node'):
             yield from (
-                SampledValue("master_node", 1.0, labels={"node": as_text(node["name"])})
-                for node in reply.get("nodes", {}).values()
+                SampledValue("master_node", 1.0, labels={"node": name})
+                for name in self._cluster.node_names.of(reply.get("nodes", {})).values()
             )

@@ -25,15 +25,17 @@ class MemoryPools(TelemetryDevice):
         """Returns the peaks in bytes by pool, for each node. Raises EngineError."""
         reply = self._cluster.get(_PATH)
         with expected_form('"jvm.mem.pools" with "peak_used_in_bytes" for each node'):
-            return DeviceReading(values=values_by_key(_peaks(reply.get("nodes", {}))))
+            nodes = reply.get("nodes", {})
+            names = self._cluster.node_names.of(nodes)
+            return DeviceReading(values=values_by_key(_peaks(nodes, names)))
 
 
-def _peaks(nodes: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    names, pools = ShortNames(), ShortNames()
+def _peaks(nodes: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[tuple[str, object]]:
+    pools = ShortNames()
     for node_id, node in nodes.items():
         if "mem" in node.get("jvm", {}):
             yield (
-                f"node.{names.of(node.get('name', node_id))}.jvm_memory_pool_stats",
+                f"node.{names[node_id]}.jvm_memory_pool_stats",
                 {
                     pools.of(pool): as_integer(stats["peak_used_in_bytes"])
                     for pool, stats in node["jvm"]["mem"]["pools"].items()

@@ -33,7 +33,7 @@ class NodeCounters(Generic[_C]):
     """What a device reads from a node."""
 
     name: str
-    """The name of the node."""
+    """Its name, which no other node has."""
 
     uptime_ms: int
     """Milliseconds since the node was started."""
@@ -47,7 +47,7 @@ class ComparedNode(Generic[_C]):
     """A node that ran during the whole race."""
 
     name: str
-    """The name of the node."""
+    """Its name, which no other node has."""
 
     before: Mapping[str, _C]
     """Its counters before the first task, by name."""
@@ -75,7 +75,7 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
         self._before: dict[str, NodeCounters[_C]] = {}
         self._read_at_s = 0.0
         self.names = ShortNames()
-        """The names of the engine, the same in both readings."""
+        """The names of the engine, the same in both readings, except those of nodes."""
 
     def start(self) -> None:
         """Reads the counters before the first task. Raises EngineError."""
@@ -127,13 +127,15 @@ class NodeCountersDevice(TelemetryDevice, Generic[_C]):
     def _read(self) -> dict[str, NodeCounters[_C]]:
         reply, room = self._cluster.get(self.path), KeyRoom(_MAX_CHARACTERS)
         with expected_form(self.expected):
+            nodes = reply["nodes"]
+            names = self._cluster.node_names.of(nodes)
             return {
                 node_id: NodeCounters(
-                    name=self.names.of(node.get("name", node_id)),
+                    name=names[node_id],
                     uptime_ms=as_integer(node["jvm"]["uptime_in_millis"]),
                     counters=self.counters(node, room),
                 )
-                for node_id, node in reply["nodes"].items()
+                for node_id, node in nodes.items()
             }
 
 

@@ -150,7 +150,7 @@ class EngineCounters(SampledDevice):
 
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
         """Reads the counters of all nodes, and the health. Raises EngineError."""
-        yield from self._statistics.read(connection)
+        yield from self._statistics.read(connection, self._cluster.node_names)
         health = connection.get(_HEALTH_PATH)
         with expected_form("an object with the health of the cluster"):
             yield from _health(health)

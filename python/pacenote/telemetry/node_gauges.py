@@ -39,4 +39,4 @@ class NodeGauges(SampledDevice):
 
     def sample(self, connection: ControlConnection) -> Iterable[SampledValue]:
         """Reads the values of all nodes. Raises EngineError."""
-        return self._statistics.read(connection)
+        return self._statistics.read(connection, self._cluster.node_names)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pacenote.model.codec import as_text
+from pacenote.model.node_names import NodeNames
 from pacenote.model.telemetry_sample import SampleKind
 from pacenote.net.reply import FailedStatus
 from pacenote.telemetry.device import ControlConnection, expected_form
@@ -76,12 +77,13 @@ class NodeStatistics:
         self._groups = tuple((group, tuple(group.path.split("."))) for group in groups)
         self._values: dict[tuple[str, ...], Sequence[_Value]] = {}
 
-    def read(self, connection: ControlConnection) -> Iterator[SampledValue]:
-        """Yields the values of all nodes, each with the label `node`. Raises EngineError."""
+    def read(self, connection: ControlConnection, names: NodeNames) -> Iterator[SampledValue]:
+        """Yields the values of all nodes, each with its name as the label `node`. Raises EngineError."""
         reply = self._reply(connection)
         with expected_form('"nodes" with the statistics of each'):
-            for node_id, node in reply["nodes"].items():
-                yield from self._read_node(node, {"node": as_text(node.get("name", node_id))})
+            nodes = reply["nodes"]
+            for node_id, name in names.of(nodes).items():
+                yield from self._read_node(nodes[node_id], {"node": name})
 
     def _reply(self, connection: ControlConnection) -> Any:
         try:

@@ -64,10 +64,11 @@ class NodeStats(SampledDevice):
         """Reads the statistics of all nodes. Raises EngineError."""
         reply = connection.get("/_nodes/stats")
         with expected_form('"nodes" with the statistics of each'):
+            nodes = reply["nodes"]
             yield from (
                 figure
-                for node_id, node in reply["nodes"].items()
-                for figure in self._figures(node, _labels(node, node_id))
+                for node_id, name in self._cluster.node_names.of(nodes).items()
+                for figure in self._figures(nodes[node_id], _labels(nodes[node_id], name))
             )
 
     def _figures(self, node: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[SampledValue]:
@@ -81,11 +82,8 @@ class NodeStats(SampledDevice):
                     yield from _below(node, path, labels)
 
 
-def _labels(node: Mapping[str, Any], node_id: str) -> dict[str, str]:
-    return {
-        "node": as_text(node.get("name", node_id)),
-        "roles": ",".join(map(as_text, node.get("roles", ()))),
-    }
+def _labels(node: Mapping[str, Any], name: str) -> dict[str, str]:
+    return {"node": name, "roles": ",".join(map(as_text, node.get("roles", ())))}
 
 
 def _below(

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pacenote.model.codec import as_number, as_text
+from pacenote.model.node_names import NodeNames
 from pacenote.telemetry.device import ControlConnection, expected_form
 from pacenote.telemetry.flattening import figures
 from pacenote.telemetry.parameters import DeviceParameter, Names
@@ -30,13 +31,14 @@ class ShardStats(SampledDevice):
         """Reads the shards of all nodes. Raises EngineError."""
         reply = connection.get(_STATS)
         with expected_form('"indices" with their "shards" for each node'):
+            nodes = reply["nodes"]
             yield from (
                 figure
-                for node_id, node in reply["nodes"].items()
-                for index, shards in node["indices"].get("shards", {}).items()
+                for node_id, name in self._cluster.node_names.of(nodes).items()
+                for index, shards in nodes[node_id]["indices"].get("shards", {}).items()
                 for shard in shards
                 for number, stats in shard.items()
-                for figure in _shard(stats, _shard_labels(node.get("name", node_id), index, number, stats))
+                for figure in _shard(stats, _shard_labels(name, index, number, stats))
             )
 
 
@@ -58,7 +60,7 @@ class RecoveryStats(SampledDevice):
                 figure
                 for index, recoveries in reply.items()
                 for shard in recoveries["shards"]
-                for figure in _recovery(index, shard)
+                for figure in _recovery(index, shard, self._cluster.node_names)
             )
 
 
@@ -67,9 +69,9 @@ def index_path(names: Names) -> str:
     return f"/{quote(','.join(names), safe='*,')}" if names else ""
 
 
-def _shard_labels(node: object, index: str, number: str, stats: Mapping[str, Any]) -> dict[str, str]:
+def _shard_labels(node: str, index: str, number: str, stats: Mapping[str, Any]) -> dict[str, str]:
     is_primary = stats["routing"]["primary"]
-    return {"node": as_text(node), "index": index, "shard-id": number, "primary": as_text(is_primary).lower()}
+    return {"node": node, "index": index, "shard-id": number, "primary": as_text(is_primary).lower()}
 
 
 def _shard(stats: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[SampledValue]:
@@ -83,12 +85,15 @@ def _at(stats: Mapping[str, Any], group: str, key: str) -> float | None:
     return None if value is None else as_number(value)
 
 
-def _recovery(index: str, shard: Mapping[str, Any]) -> Iterator[SampledValue]:
-    target = shard.get("target", {}).get("name", "")
+def _recovery(index: str, shard: Mapping[str, Any], names: NodeNames) -> Iterator[SampledValue]:
+    target = shard.get("target", {})
+    name = as_text(target.get("name", ""))
+    if "id" in target:
+        (name,) = names.of({as_text(target["id"]): target}).values()
     labels = {
         "index": index,
         "shard": as_text(shard["id"]),
-        "node": as_text(target),
+        "node": name,
         "type": as_text(shard["type"]),
     }
     parts = {key: value for key, value in shard.items() if key in ("index", "translog", "verify_index")}
