@@ -24,7 +24,7 @@
 //! | `files/` | the thread that writes `samples.parquet` and `series.parquet` with its journal; `telemetry.parquet`; the recovery of these files after a kill |
 //! | `stretches.rs` | the measured operations of a task by time, for intervals that allow for dependent ones |
 //! | `merged_histogram.rs`, `merged_series.rs` | [`merged_percentiles`]: percentiles of the series of one race or of several |
-//! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
+//! | `telemetry.rs`, `telemetry_reader.rs`, `telemetry_cut.rs`, `node_restarts.rs` | [`TelemetrySeries`]: values sampled over time; reading them, and cutting them per task |
 //! | `race_timeline.rs`, `arrivals.rs`, `telemetry_timeline.rs` | [`race_timeline`]: operations, arrivals and telemetry over time, in few points |
 //! | `engine_time.rs` | [`engine_times`]: what the engine reports as `took`, and the service times |
 //! | `sample_reader.rs` | [`SampleReader`]: the samples of a race, one row group at a time |
@@ -52,6 +52,7 @@ mod files;
 mod histogram;
 mod merged_histogram;
 mod merged_series;
+mod node_restarts;
 mod operation_stats;
 mod overhead;
 mod page_headers;
@@ -103,9 +104,9 @@ pub use sample::{ErrorClass, OperationTimes, Sample, SampleResult, SampleType, T
 pub use sample_reader::{SampleReader, StoredSample};
 pub use sender::RecordSender;
 pub use table_file::{ColumnKind, ColumnValues, TableColumn, TableFile};
-pub use telemetry::{Point, SeriesKind, SeriesNumber, TaskWindow, TelemetrySeries};
+pub use telemetry::{Point, SeriesKind, SeriesNumber, SeriesPoints, TaskWindow, TelemetrySeries};
 pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cuts};
-pub use telemetry_reader::{SeriesCuts, SeriesPoints, TelemetryCuts, telemetry_cuts, telemetry_points};
+pub use telemetry_reader::{SeriesCuts, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;
 pub use warmup_backlog::{

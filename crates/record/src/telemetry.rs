@@ -78,3 +78,12 @@ pub struct Point {
     /// The value, or `None` if it could not be read: a gap.
     pub value: Option<f64>,
 }
+
+/// A series with its values.
+#[derive(Debug)]
+pub struct SeriesPoints {
+    /// The series.
+    pub series: TelemetrySeries,
+    /// Its values, in the order of time.
+    pub points: Vec<Point>,
+}

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::node_restarts::began_again;
 use crate::telemetry::{Point, SeriesKind, TaskWindow};
 
 /// How much longer than the usual interval two samples may be apart for the time between them to be known.
@@ -65,12 +66,18 @@ pub struct GaugeCut {
 }
 
 /// Cuts a series, whose points are in the order of time, to tasks. A cut is `None` if it says nothing about the task.
+/// A counter also began again at `restarts_ns`.
 #[must_use]
-pub fn cuts(kind: SeriesKind, points: &[Point], tasks: &[TaskWindow]) -> Vec<Option<SeriesCut>> {
+pub fn cuts(
+    kind: SeriesKind,
+    points: &[Point],
+    tasks: &[TaskWindow],
+    restarts_ns: &[i64],
+) -> Vec<Option<SeriesCut>> {
     let longest_ns = longest_known_ns(points);
     let cut = |task: &TaskWindow| match kind {
         SeriesKind::Gauge => cut_gauge(points, task).map(SeriesCut::Gauge),
-        SeriesKind::Counter => cut_counter(points, longest_ns?, task).map(SeriesCut::Counter),
+        SeriesKind::Counter => cut_counter(points, longest_ns?, task, restarts_ns).map(SeriesCut::Counter),
     };
     tasks.iter().map(cut).collect()
 }
@@ -96,7 +103,12 @@ fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
     })
 }
 
-fn cut_counter(points: &[Point], longest_ns: i64, task: &TaskWindow) -> Option<CounterCut> {
+fn cut_counter(
+    points: &[Point],
+    longest_ns: i64,
+    task: &TaskWindow,
+    restarts_ns: &[i64],
+) -> Option<CounterCut> {
     let inside = within(points, task.begin_ns, task.end_ns);
     let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
     let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
@@ -114,7 +126,7 @@ fn cut_counter(points: &[Point], longest_ns: i64, task: &TaskWindow) -> Option<C
         if overlap_ns <= 0 || (overlap_ns < length_ns && length_ns > longest_ns) {
             continue;
         }
-        if new < old {
+        if began_again(restarts_ns, (from_ns, old), (to_ns, new)) {
             cut.resets += 1;
             continue;
         }
@@ -160,7 +172,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<SeriesCut> {
-        cuts(kind, points, std::slice::from_ref(task)).remove(0)
+        cuts(kind, points, std::slice::from_ref(task), &[]).remove(0)
     }
 
     /// Returns the points of a series that was read every second from 0 on.

@@ -11,7 +11,8 @@ use crate::bounded_file::{BoundedFile, TELEMETRY_ROWS};
 use crate::column_reader::{ReadError, Rows, TextReader, apart};
 use crate::error::RecordError;
 use crate::files::telemetry::TASKS;
-use crate::telemetry::{Point, SeriesKind, TaskWindow, TelemetrySeries};
+use crate::node_restarts::NodeRestarts;
+use crate::telemetry::{Point, SeriesKind, SeriesPoints, TaskWindow, TelemetrySeries};
 use crate::telemetry_cut::{SeriesCut, cuts, points_within};
 
 /// The series of a race, cut to its tasks.
@@ -33,16 +34,8 @@ pub struct SeriesCuts {
     pub cuts: Vec<Option<SeriesCut>>,
 }
 
-/// A series with its values.
-#[derive(Debug)]
-pub struct SeriesPoints {
-    /// The series.
-    pub series: TelemetrySeries,
-    /// Its values, in the order of time.
-    pub points: Vec<Point>,
-}
-
-/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race.
+/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race. The counters of a node begin again
+/// where it restarted.
 ///
 /// # Errors
 ///
@@ -50,8 +43,9 @@ pub struct SeriesPoints {
 pub fn telemetry_cuts(path: &Path) -> Result<TelemetryCuts, RecordError> {
     let telemetry = apart(|| read(path, |_| true, MOST_POINTS).and_then(checked));
     let Telemetry { tasks, series } = telemetry.map_err(|error| unread(path, &error))?;
+    let restarts = NodeRestarts::of(&series);
     let cut_series = |series: SeriesPoints| SeriesCuts {
-        cuts: cuts(series.series.kind, &series.points, &tasks),
+        cuts: cuts(series.series.kind, &series.points, &tasks, restarts.of_series(&series.series)),
         series: series.series,
     };
     let series = series.into_iter().map(cut_series).collect();

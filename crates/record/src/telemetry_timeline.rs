@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::RecordError;
-use crate::telemetry::{Point, SeriesKind, TelemetrySeries};
+use crate::node_restarts::{NodeRestarts, began_again, is_uptime};
+use crate::telemetry::{SeriesKind, SeriesPoints, TelemetrySeries};
 use crate::telemetry_cut::longest_known_ns;
 use crate::telemetry_reader::{MOST_POINTS, telemetry_points};
 use crate::units::SECOND_NS;
@@ -34,8 +35,8 @@ pub struct SeriesTimeline {
 }
 
 /// Returns the series of a `telemetry.parquet` file that `is_wanted` selects, in the parts of a race. Between two
-/// samples that are not much further apart than usual, a value is assumed to change evenly; a counter that becomes
-/// smaller has begun again.
+/// samples that are not much further apart than usual, a value is assumed to change evenly; a counter has begun again
+/// that becomes smaller, or whose node restarted.
 ///
 /// # Errors
 ///
@@ -43,10 +44,12 @@ pub struct SeriesTimeline {
 pub fn telemetry_timeline(
     path: &Path,
     grid: TimeGrid,
-    is_wanted: impl Fn(&TelemetrySeries) -> bool + Send,
+    is_wanted: impl Fn(&TelemetrySeries) -> bool + Send + Sync,
 ) -> Result<Vec<SeriesTimeline>, RecordError> {
-    let found = telemetry_points(path, is_wanted, MOST_POINTS)?;
-    Ok(found.into_iter().map(|each| in_parts(each.series, &each.points, grid)).collect())
+    let found = telemetry_points(path, |series| is_wanted(series) || is_uptime(series), MOST_POINTS)?;
+    let restarts = NodeRestarts::of(&found);
+    let wanted = found.into_iter().filter(|each| is_wanted(&each.series));
+    Ok(wanted.map(|each| in_parts(each, grid, &restarts)).collect())
 }
 
 /// What is known of a series in one part.
@@ -57,14 +60,17 @@ struct Part {
     max: Option<f64>,
 }
 
-fn in_parts(series: TelemetrySeries, points: &[Point], grid: TimeGrid) -> SeriesTimeline {
+fn in_parts(series: SeriesPoints, grid: TimeGrid, restarts: &NodeRestarts) -> SeriesTimeline {
+    let SeriesPoints { series, points } = series;
+    let restarts_ns = restarts.of_series(&series);
     let mut parts = vec![Part::default(); grid.parts];
-    let longest_ns = longest_known_ns(points).unwrap_or_default();
+    let longest_ns = longest_known_ns(&points).unwrap_or_default();
     for pair in points.windows(2) {
         let (Some(old), Some(new)) = (pair[0].value, pair[1].value) else { continue };
         let is_counter = series.kind == SeriesKind::Counter;
         let length_ns = pair[1].time_ns.saturating_sub(pair[0].time_ns);
-        if length_ns <= 0 || length_ns > longest_ns || (is_counter && new < old) {
+        let is_reset = || began_again(restarts_ns, (pair[0].time_ns, old), (pair[1].time_ns, new));
+        if length_ns <= 0 || length_ns > longest_ns || (is_counter && is_reset()) {
             continue;
         }
         let (mean, max) = if is_counter {
@@ -115,6 +121,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::telemetry::Point;
 
     const S: i64 = 1_000_000_000;
 
@@ -130,7 +137,8 @@ mod tests {
         let at = |seconds: f64| 100 * S + (seconds * 1e9) as i64;
         let points: Vec<_> =
             points.iter().map(|(seconds, value)| Point { time_ns: at(*seconds), value: *value }).collect();
-        in_parts(series, &points, TimeGrid { begin_ns: 100 * S, length_ns: 2 * SECOND_NS, parts: 3 })
+        let grid = TimeGrid { begin_ns: 100 * S, length_ns: 2 * SECOND_NS, parts: 3 };
+        in_parts(SeriesPoints { series, points }, grid, &NodeRestarts::default())
     }
 
     #[test]

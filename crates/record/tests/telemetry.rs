@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread;
 
 use pacenote_record::{
-    SeriesCut, SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries, recover_files, telemetry_cuts,
-    telemetry_points,
+    SeriesCut, SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries, TimeGrid, recover_files,
+    telemetry_cuts, telemetry_points, telemetry_timeline,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use tempfile::TempDir;
@@ -99,6 +99,43 @@ fn series_are_cut_to_tasks() {
     let is_heap = |series: &TelemetrySeries| series.name == "heap";
     let points = telemetry_points(&folder.path().join("telemetry.parquet"), is_heap, 1_000).unwrap();
     assert_eq!((points.len(), points[0].points.len(), points[0].points[3].value), (1, 10, None));
+}
+
+#[test]
+fn counters_of_a_node_begin_again_where_its_uptime_falls() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = TelemetryFile::create(folder.path()).unwrap();
+    // One node restarted at 25 s, and its counter is larger at 40 s than it was at 20 s; the other one ran on.
+    let readings = [(0, 12, 9), (10, 22, 10), (20, 32, 11), (40, 15, 14), (50, 25, 15), (60, 35, 16)];
+    for node in ["node-0", "node-1"] {
+        let cpu = file.number(&series("process.cpu.total", SeriesKind::Counter, node));
+        let uptime = file.number(&series("jvm.uptime", SeriesKind::Gauge, node));
+        for (at_s, uptime_s, cpu_s) in readings {
+            let uptime_s = if node == "node-0" { uptime_s } else { 100 + at_s };
+            let values = [(cpu, cpu_s), (uptime, uptime_s)];
+            let values = values.map(|(number, seconds)| (number, Some(f64::from(seconds) * 1e3)));
+            file.write(i64::from(at_s) * S, values.to_vec());
+        }
+    }
+    file.add_task(task("search", 0, 60));
+    file.close().unwrap();
+    let path = folder.path().join("telemetry.parquet");
+    let cuts = telemetry_cuts(&path).unwrap();
+    let grown = |node: &str| {
+        let of_node = |cuts: &&pacenote_record::SeriesCuts| {
+            cuts.series.kind == SeriesKind::Counter && cuts.series.labels["node"] == node
+        };
+        let Some(SeriesCut::Counter(cut)) = cuts.series.iter().find(of_node).unwrap().cuts[0] else {
+            panic!()
+        };
+        (cut.increase, cut.covered_s, cut.resets)
+    };
+    assert_eq!((grown("node-0"), grown("node-1")), ((4_000.0, 40.0, 1), (7_000.0, 60.0, 0)));
+    let grid = TimeGrid { begin_ns: 0, length_ns: 20_000_000_000, parts: 3 };
+    let timeline = telemetry_timeline(&path, grid, |series| series.name == "process.cpu.total").unwrap();
+    let means: Vec<_> = timeline.into_iter().map(|each| each.mean).collect();
+    assert_eq!(means[0], [Some(100.0), None, Some(100.0)]);
+    assert_eq!(means[1], [Some(100.0), Some(150.0), Some(100.0)]);
 }
 
 #[test]
