@@ -52,7 +52,7 @@ CACHE = dict.fromkeys(("count", "hits", "misses", "evictions"), 1)
 POOLS = {"mem": {"pools": {LONG: {"peak_used_in_bytes": 1}}}}
 
 REPLIES: dict[type[TelemetryDevice], tuple[object, ...]] = {
-    IngestStats: (ingest(1, processors(1)), ingest(9000, processors(2))),
+    IngestStats: (ingest(1, processors(1)), ingest(9000, processors(9000))),
     JvmStats: (collectors(1), collectors(9000)),
     NodeEnvironmentInfo: (environment(ENTRIES),),
     GeoIpStats: ({"nodes": {f"{entry}{LONG}": {"cache_stats": CACHE} for entry in range(9)}},),

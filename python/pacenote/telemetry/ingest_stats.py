@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from pacenote.model.codec import as_integer
@@ -71,7 +71,9 @@ class IngestStats(NodeCountersDevice[int]):
         )
         if problems or not nodes:
             return DeviceReading(values=values, problems=problems)
-        replaced = {name for counts in during.values() for name in _replaced(counts)}
+        fallen = {name for counts in during.values() for name in _fallen(counts)}
+        suspects = {name for node in nodes for name in _suspects(node, fallen)}
+        replaced = fallen | suspects
         sums: dict[str, int] = {}
         for counts in during.values():
             for key, count in counts.items():
@@ -85,11 +87,16 @@ class IngestStats(NodeCountersDevice[int]):
             return DeviceReading(system, values, (reason,))
         if pipelines := list(_pipelines(sums)):
             values["ingest_pipelines"] = pipelines
-        reasons = tuple(
+        reasons = [
             f"the counters of pipeline '{name}' went down during the race: its figures are missing"
-            for name in sorted(replaced)
-        )
-        return DeviceReading(system, values, reasons)
+            for name in sorted(fallen)
+        ]
+        reasons += [
+            f"pipeline '{name}' may have been deleted and created again during the race, because all "
+            "pipelines together counted fewer documents than their node: its figures are missing"
+            for name in sorted(suspects)
+        ]
+        return DeviceReading(system, values, tuple(reasons))
 
 
 def _named(parts: tuple[str, ...], stats: Mapping[str, Any]) -> dict[str, int]:
@@ -111,12 +118,30 @@ def _pipeline_of(key: str) -> str | None:
     return parts[1] if len(parts) > 1 else None
 
 
-def _replaced(counts: Mapping[str, int]) -> Iterator[str]:
-    """Yields the pipelines that were replaced during the race, and have begun again with 0."""
+def _fallen(counts: Mapping[str, int]) -> Iterator[str]:
+    """Yields the pipelines that were replaced during the race, and have not yet counted as much as before."""
     for key, count in counts.items():
         pipeline = _pipeline_of(key)
         if count < 0 and pipeline is not None:
             yield pipeline
+
+
+def _suspects(node: ComparedNode[int], fallen: Collection[str]) -> Iterator[str]:
+    """Yields the pipelines that may have been replaced and have counted more since than before.
+
+    Each document is processed by at least one pipeline. What all of them together lack of the documents of
+    the node, one that was replaced had at least counted before.
+    """
+    lacking = node.after["count"] - node.before["count"]
+    counts = dict[str, int]()
+    for key, count in node.after.items():
+        kind, _, rest = key.partition(_BETWEEN)
+        name, _, counter = rest.rpartition(_BETWEEN)
+        if kind == "pipeline" and counter == "count":
+            counted = node.before.get(key, 0)
+            lacking -= count if name in fallen else count - counted
+            counts[name] = counted
+    yield from (name for name, counted in counts.items() if name not in fallen and 0 < counted <= lacking)
 
 
 def _pipelines(sums: Mapping[str, int]) -> Iterator[dict[str, object]]:
