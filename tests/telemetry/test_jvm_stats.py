@@ -77,6 +77,11 @@ def test_the_generations_of_zgc_are_added_up():
     assert system.young_gc_count is None
 
 
+def test_before_java_17_zgc_only_counts_cycles():
+    system = read_stats({"a": node(ZGC=(0, 0))}, {"a": node(uptime=2000, ZGC=(3, 90))}).system
+    assert (system.zgc_cycles_gc_time, system.zgc_pauses_gc_time) == (90, None)
+
+
 def test_totals_are_missing_if_a_node_restarted():
     result = read_stats({"a": node(uptime=5000, young=(5, 50))}, {"a": node(uptime=100, young=(1, 5))})
     assert result.system.young_gc_count is None

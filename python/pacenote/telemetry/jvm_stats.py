@@ -2,8 +2,8 @@
 
 Both engines name the collectors of every generational garbage collector `young` and `old`; the names that G1
 uses are also recognized. ZGC reports cycles (concurrent work) and pauses; generational ZGC reports them for
-minor and major collections, which are added up. Concurrent work of G1 (`G1 Concurrent GC`) is recorded
-separately, because it is not a pause.
+minor and major collections, which are added up. Before Java 17, it has one collector, `ZGC`, which counts
+cycles. The pauses of G1's concurrent marking (`G1 Concurrent GC`) are recorded separately.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _named(prefix: str, collections: _Collections) -> dict[str, int]:
 def _kind(collector: str) -> str:
     lower = collector.lower()
     if lower.startswith("zgc"):
-        return "zgc_cycles" if "cycles" in lower else "zgc_pauses"
+        return "zgc_pauses" if "pauses" in lower else "zgc_cycles"
     if "concurrent" in lower:
         return "concurrent"
     if "young" in lower:

@@ -287,6 +287,35 @@ def test_telemetry_becomes_charts_and_what_was_not_sampled_has_none():
     assert not {"heap", "merges"} & summaries.keys()
 
 
+def test_a_long_pause_is_in_all_parts_in_which_it_was():
+    seen = observed(
+        timeline(search=line([50] * 4)), pauses=(pause(0.5, 1_700.0), pause(2.8, 9e9)), has_gc_log=True
+    )
+    race = record(tasks=(task(duration_s=3.5),))
+    assert cells(table(page_of(race, seen), "data-machine")) == [
+        ["0", "500", "1700"],
+        ["1", "1000", "0"],
+        ["2", "400", "9000000000"],
+        ["3", "1000", "0"],
+    ]
+
+
+def test_without_a_gc_log_work_beside_the_application_is_no_pause():
+    lines = [
+        telemetry(f"jvm.gc.collectors.{collector}.collection_time", [ms] * 3, source="node-counters")
+        for collector, ms in {
+            **{"zgc_minor_cycles": 700.0, "zgc_major_cycles": 90.0, "zgc": 50.0, "shenandoah_cycles": 40.0},
+            **{"zgc_minor_pauses": 1.0, "young": 2.0, "old": 4.0, "g1_concurrent_gc": 8.0},
+        }.items()
+    ]
+    seen = observed(timeline(search=line([50] * 3)), telemetry=tuple(lines))
+    page = page_of(record(tasks=(task(duration_s=2.5),)), seen)
+    page_table = table(page, "data-machine")
+    assert [column.heading for column in page_table.columns] == ["Time (s)", "GC pauses (ms/s)"]
+    assert cells(page_table)[0] == ["0", "15"]
+    assert [chart.title for chart in blocks(page, Chart) if chart.id == "gc"] == ["Garbage collection pauses"]
+
+
 def test_arrivals_show_what_waits():
     race = record(tasks=(paced(duration_s=3.0),))
     seen = observed(timeline(term=line([50] * 3)), arrivals={"term": arrivals([50, 50], [40, 30, 30])})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.race_timeline import RaceObservations, TelemetryLine
+from pacenote.model.race_timeline import GcPause, RaceObservations, TelemetryLine
 from pacenote.model.sampler_facts import CHILDREN
 from pacenote.report.machine_use import (
     CPU_STATES,
@@ -29,6 +29,9 @@ from pacenote.units import format_count, format_seconds, format_share
 _MIB = 1024.0**2
 _TABLE = "data-machine"
 
+_COLLECTORS, _TIME = "jvm.gc.collectors.", ".collection_time"
+"""Beginning and end of the names of the series with the times of collectors."""
+
 WANTED = (
     *((HOST, f"cpu.{state}") for state in CPU_STATES),
     (HOST, "process.user"),
@@ -38,7 +41,7 @@ WANTED = (
     (HOST, "disk.write_bytes"),
     (HOST, "disk.busy_time"),
     (GAUGES, "jvm.mem.heap_used"),
-    (NODES, "jvm.gc.collectors."),
+    (NODES, _COLLECTORS),
     (NODES, "indices.merges.current"),
 )
 """Sources and names of the series that the page shows."""
@@ -124,8 +127,9 @@ class _Sampled:
             for pause in self._observed.pauses:
                 number = int(pause.at_s // self._length_s)
                 if 0 <= number < self._parts:
-                    total[number] += pause.ms / self._length_s
                     longest[number] = max(longest[number], pause.ms)
+                for part, seconds in self._within_parts(pause):
+                    total[part] += seconds * 1000 / self._length_s
             of_log = (
                 _Shown("GC pauses (ms/s)", "per second", total, "bar"),
                 _Shown("Longest pause (ms)", "longest", longest, "faint"),
@@ -134,11 +138,20 @@ class _Sampled:
         times = [
             line.mean
             for line in self._observed.telemetry
-            if line.source == NODES and line.name.endswith(".collection_time")
+            if line.source == NODES and _counts_pauses(line.name)
         ]
-        summary = "Time of collections as the nodes report it; there is no GC log."
-        columns = (_Shown("GC (ms/s)", "per second", added(times), "bar"),) if times else ()
-        return _Group("gc", "Garbage collection", "ms/s", summary, columns)
+        summary = "Pauses of all nodes together as they report them; there is no GC log."
+        columns = (_Shown("GC pauses (ms/s)", "per second", added(times), "bar"),) if times else ()
+        return _Group("gc", title, "ms/s", summary, columns)
+
+    def _within_parts(self, pause: GcPause) -> Iterator[tuple[int, float]]:
+        """Yields the parts that a pause is in, each with the seconds of it that are."""
+        end_s = pause.at_s + pause.ms / 1000
+        first, last = (int(max(0.0, at_s) // self._length_s) for at_s in (pause.at_s, end_s))
+        for number in range(first, min(last + 1, self._parts)):
+            begin_s = number * self._length_s
+            seconds = min(end_s, begin_s + self._length_s) - max(pause.at_s, begin_s)
+            yield number, max(0.0, seconds)
 
     def _pause_summary(self) -> str:
         end_s = self._parts * self._length_s
@@ -209,6 +222,15 @@ class _Sampled:
         columns = (_Shown("Merges running", "running", running),) if running else ()
         summary = "Mean number of merges that ran on all nodes."
         return _Group("merges", "Merges", "", summary, columns)
+
+
+def _counts_pauses(name: str) -> bool:
+    """Returns whether a series has the time of a collector in which a node stood still. That of whole cycles
+    is mostly time beside the application: `ZGC Cycles`, `Shenandoah Cycles`, and `ZGC` before Java 17.
+    """
+    collector = name.removeprefix(_COLLECTORS).removesuffix(_TIME)
+    is_time = name.startswith(_COLLECTORS) and name.endswith(_TIME)
+    return is_time and "cycles" not in collector and collector != "zgc"
 
 
 def _scaled(values: PartValues, factor: float) -> list[float | None]:
