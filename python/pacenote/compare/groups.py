@@ -400,6 +400,7 @@ def _undecided(
     role: MetricRole,
 ) -> MetricComparison:
     old, new = (tuple(each[metric].value for each in side) for side in sides)
+    operations = tuple(each[metric].operations for each in sides[1])
     smallest = smallest_effect_of(metric)
     # What matters of a speed says nothing about quality.
     if options.smallest_effect is not None and metric.kind != "error rate" and role != "quality":
@@ -416,6 +417,7 @@ def _undecided(
         contender_value=median(new),
         word="no verdict",
         smallest_effect=smallest,
+        contender_operations=operations if all(operations) else (),
     )
 
 

@@ -250,6 +250,11 @@ class MetricComparison:
     None for other metrics, and if their number is not known.
     """
 
+    contender_operations: tuple[int, ...] = ()
+    """Of an error rate, the number of measured operations of each race of the contender; empty for other
+    metrics, and if one of them is not known.
+    """
+
     @property
     def is_zero(self) -> bool:
         """Whether it is 0 in all races, such as the error rate of operations that did not fail."""

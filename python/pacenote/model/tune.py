@@ -111,9 +111,14 @@ class Constraint(Stored, frozen=True):
     @property
     def unit(self) -> str:
         """The unit after a value, with a space before it; empty for a rate."""
-        if self.metric.startswith("error-rate"):
+        if self.is_error_rate:
             return " %"
         return " ms" if self.metric[:1] == "p" and self.metric[1:2].isdigit() else ""
+
+    @property
+    def is_error_rate(self) -> bool:
+        """Whether the metric is an error rate."""
+        return self.metric.partition(":")[0] == "error-rate"
 
     def is_broken_by(self, value: float) -> bool:
         """Returns whether a value is on the wrong side of the limit."""
@@ -257,6 +262,11 @@ class TuneEvent(Stored, frozen=True, kw_only=True):
     limits: tuple[Number, ...] = ()
     """The metrics of the constraints in the race."""
 
+    operations: tuple[Integer, ...] = ()
+    """Of each of `limits`, the number of measured operations if it is an error rate; 0 for others. Searches
+    of older versions do not have it.
+    """
+
     experiment_id: str = ""
     """The id of the experiment that confirms the winner; of a `retried`, of one that gave no answer."""
 
@@ -314,7 +324,9 @@ class LimitResult:
     """The limit."""
 
     value: float
-    """The mean of the metric in the winner's races (geometric, if all are above 0)."""
+    """The mean of the metric in the winner's races (geometric, unless it is an error rate or one is not above
+    0).
+    """
 
     bound: float
     """The bound of its one-sided 95 % interval on the side of the limit."""

@@ -12,7 +12,7 @@ from lab.tune.searches import RACE_S, RECORDS, Search, knob, limit, search_plan
 from pacenote.compare.groups import compare_groups
 from pacenote.errors import PacenoteError
 from pacenote.lab.tune.confirm import primary_names
-from pacenote.lab.tune.evaluate import compared_metric, tune_result
+from pacenote.lab.tune.evaluate import compared_metric, limit_result, tune_result
 from pacenote.lab.tune.progress import MAX_EVENTS, MOST_BLOCKS, TuneProgress
 from pacenote.model.comparison import ComparisonOptions
 from pacenote.model.finding import Finding
@@ -63,6 +63,47 @@ def test_the_errors_of_what_is_measured_decide_too():
         "error-rate:term",
         "error-rate:index-append",
     )
+
+
+ERRORS = Constraint("error-rate:term", "<", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("rates", "operations", "bound", "word"),
+    [
+        # 500 operations without a failure do not exclude a rate of 0.6 %.
+        ([0.0] * 5, [100] * 5, 0.597, "unclear"),
+        ([0.0] * 5, [1_000] * 5, 0.0599, "kept"),
+        ([0.0] * 5, [], 100.0, "unclear"),
+        ([0.0] * 5, [1_000] * 4 + [0], 100.0, "unclear"),
+        ([1.0] * 5, [100] * 5, 2.1, "broken"),
+        ([0.2] * 5, [1_000] * 5, 0.339, "broken"),
+        ([0.2] * 2, [1_000] * 2, 0.456, "unclear"),
+    ],
+)
+def test_an_error_rate_is_as_certain_as_its_operations(rates, operations, bound, word):
+    result = limit_result(ERRORS, rates, operations)
+    assert (result.value, result.word) == (pytest.approx(rates[0]), word)
+    assert result.bound == pytest.approx(bound, rel=0.01)
+
+
+def test_equal_times_are_as_certain_as_the_histograms():
+    words = {value: limit_result(limit("p99:term", 50.0), [value] * 5).word for value in (49.9, 50.0, 50.1)}
+    assert words == {49.9: "kept", 50.0: "unclear", 50.1: "broken"}
+
+
+def test_the_confirmation_counts_the_operations_of_a_limit(tmp_path):
+    limits = (Constraint("error-rate:index-append", "<", 0.1), Constraint("error-rate:term", "<", 0.1))
+    plan = search_plan(knobs=(knob("a", 2),), budget_s=40 * RACE_S, constraints=limits)
+    search = Search.of(tmp_path, plan, effect=lambda params: 1.08 if params.get("a") == 2 else 1.0)
+    search.run()
+    result = search.result()
+    errors = compared_metric(result.confirmation.variants[1].comparison, "error-rate:index-append")
+    # It ended at its first look, after 5 blocks.
+    assert errors.contender_operations == (500,) * 5
+    assert result.limits[0].bound == pytest.approx(100 * (1 - 0.05 ** (1 / 2_500)))
+    assert [one.word for one in result.limits] == ["unclear", "kept"]
+    assert result.answer == "not shown"
 
 
 AT = "2026-03-01T12:00:00+00:00"

@@ -61,6 +61,11 @@ def test_a_race_has_the_objective_and_the_limits():
     assert (measurement.objective, measurement.limits, measurement.problem) == (10_000.0, (8.0,), "")
 
 
+def test_a_limit_of_an_error_rate_has_its_operations():
+    limits = [Constraint("p99:term", "<", 50.0), Constraint("error-rate:index-append", "<", 1.0)]
+    assert measured(race("a"), THROUGHPUT, limits).operations == (0, 500)
+
+
 def test_races_that_do_not_count_say_why():
     record = race("a")
     assert "no metric 'throughput:index'" in measured(record, TuneObjective("throughput:index"), []).problem

@@ -239,6 +239,21 @@ def test_a_winner_that_breaks_a_limit_is_not_chosen():
     assert best_candidate(state) == 2
 
 
+@pytest.mark.parametrize(("operations", "is_dropped"), [((100,), False), ((20_000,), True), ((), False)])
+def test_a_candidate_drops_out_if_counting_shows_that_it_breaks_a_limit(operations, is_dropped):
+    """One failure of 100 operations in each race may be chance; its rate in races of older versions, too."""
+    state = begun(knobs=(knob("a", 3),), budget_s=1e6, constraints=(limit("error-rate:s", 0.8),))
+    apply(state, next_step(state))
+    while state.judged < 3:
+        step = next_step(state)
+        if isinstance(step, Race):
+            rate = 1.0 if step.candidate == 1 else 0.0
+            state.apply(ended(step.candidate, step.block, limits=(rate,), operations=operations))
+        else:
+            apply(state, step)
+    assert (1 in state.dropped) == is_dropped
+
+
 def test_a_default_that_cannot_be_raced_ends_the_search():
     state = TuneProgress(search_plan())
     apply(state, next_step(state))

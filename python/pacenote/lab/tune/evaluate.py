@@ -15,7 +15,7 @@ from pacenote.lab.experiment.public_options import public_arguments
 from pacenote.lab.tune.candidates import candidate_options, settings
 from pacenote.lab.tune.confirm import WINNER_NAME, confirmation
 from pacenote.lab.tune.progress import TuneProgress
-from pacenote.lab.tune.steps import needed_seconds, one_sided_bounds
+from pacenote.lab.tune.steps import limit_bounds, needed_seconds
 from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.experiment_result import ExperimentResult
 from pacenote.model.tune import (
@@ -190,11 +190,11 @@ def _limits(constraints: Sequence[Constraint], comparison: Comparison | None) ->
         assert comparison is not None
         metric = compared_metric(comparison, limit.metric)
         values = metric.contender if metric else ()
-        if len(values) >= 2:
-            result = limit_result(limit, values)
+        if metric is not None and len(values) >= 2:
+            result = limit_result(limit, values, metric.contender_operations)
             # What is doubtful neither keeps a limit nor breaks it. Operations that differ from those of the
             # default are not: a limit is for them as they are.
-            is_void = metric is not None and metric.word == "void" and not metric.is_of_other_work
+            is_void = metric.word == "void" and not metric.is_of_other_work
             results.append(replace(result, word="unclear") if is_void else result)
     return tuple(results)
 
@@ -205,16 +205,19 @@ def compared_metric(comparison: Comparison, name: str) -> MetricComparison | Non
     return next((metric for metric in comparison.primary if metric.metric.label in labels), None)
 
 
-def limit_result(limit: Constraint, values: Sequence[float]) -> LimitResult:
-    """Returns whether races keep a limit, from at least two values."""
-    low, high = one_sided_bounds(values)
+def limit_result(limit: Constraint, values: Sequence[float], operations: Sequence[int] = ()) -> LimitResult:
+    """Returns whether races keep a limit, from at least two values; for an error rate, `operations` has the
+    number of measured operations of each race.
+    """
+    low, high = limit_bounds(limit, values, operations)
     near, far = (low, high) if limit.relation == "<" else (high, low)
     word: LimitWord = "unclear"
     if not limit.is_broken_by(far):
         word = "kept"
     elif limit.is_broken_by(near):
         word = "broken"
-    mean = math.exp(fmean(map(math.log, values))) if min(values) > 0 else fmean(values)
+    is_geometric = min(values) > 0 and not limit.is_error_rate
+    mean = math.exp(fmean(map(math.log, values))) if is_geometric else fmean(values)
     return LimitResult(limit, mean, far, word)
 
 

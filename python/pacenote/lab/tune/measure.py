@@ -44,6 +44,9 @@ class RaceMeasures:
     limits: tuple[float, ...] = ()
     """The metrics of the constraints."""
 
+    operations: tuple[int, ...] = ()
+    """Of each of `limits`, the number of measured operations if it is an error rate; 0 for others."""
+
     problem: str = ""
     """Why it does not count; empty if it does."""
 
@@ -105,7 +108,7 @@ def measured(
     metrics = race_metrics(record, declared_metrics([record.task_meta], quality_directions(quality)))
     if unknown := unknown_directions(quality, metrics):
         return RaceMeasures(problem=f"--quality={unknown[0]}: the races have no metric '{unknown[0].key}'")
-    values = []
+    data = []
     for name in (objective.metric, *(constraint.metric for constraint in constraints)):
         chosen = _chosen(name, metrics)
         if isinstance(chosen, str):
@@ -129,10 +132,13 @@ def measured(
                 problem=f"{name} needs {datum.samples_needed:,} samples in each race, and race "
                 f"{record.race_id} has fewer: lengthen the task, or choose a lower percentile"
             )
-        values.append(datum.value)
-    if values[0] <= 0:
+        data.append(datum)
+    value, *limits = data
+    if value.value <= 0:
         return RaceMeasures(problem=f"{objective.metric} of race {record.race_id} is 0")
-    return RaceMeasures(values[0], tuple(values[1:]))
+    return RaceMeasures(
+        value.value, tuple(limit.value for limit in limits), tuple(limit.operations for limit in limits)
+    )
 
 
 def _other_work(metric: MetricId, record: RaceRecord, default: RaceRecord | None) -> str:

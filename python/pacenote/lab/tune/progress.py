@@ -226,6 +226,11 @@ class TuneProgress:
         """Returns the values of the metric of a constraint in the races of a candidate that count."""
         return [end.limits[at] for end in self.valid_ends(candidate)]
 
+    def limit_operations(self, candidate: int, at: int) -> list[int]:
+        """Returns the numbers of measured operations behind `limit_values`; empty if one is not known."""
+        ends = self.valid_ends(candidate)
+        return [end.operations[at] for end in ends] if all(len(end.operations) > at for end in ends) else []
+
     def lost_races(self) -> int:
         """Returns how many races of the default were lost since the last one that counts, and since the user
         resumed the search nevertheless.

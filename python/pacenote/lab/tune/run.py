@@ -237,6 +237,7 @@ def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildEx
         verdict=end.verdict,
         objective=measures.objective,
         limits=measures.limits,
+        operations=measures.operations,
         text=measures.problem if outcome == "raced" else text,
     )
     return _without_disturbed(run, state, ended)
@@ -252,7 +253,11 @@ def _without_disturbed(run: TuneRun, state: TuneProgress, end: TuneEvent) -> Tun
         reason = disturbance(RaceFolder(run.races.races / end.race_id).read(), state.plan)
     except StoreError:
         return end
-    return replace(end, outcome="disturbed", objective=None, limits=(), text=reason) if reason else end
+    return (
+        replace(end, outcome="disturbed", objective=None, limits=(), operations=(), text=reason)
+        if reason
+        else end
+    )
 
 
 def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
@@ -269,6 +274,7 @@ def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
         seconds=seconds_between(started.at, end.ended_at),
         objective=measures.objective,
         limits=measures.limits,
+        operations=measures.operations,
         text=measures.problem,
     )
     _note(run, state, _without_disturbed(run, state, event))

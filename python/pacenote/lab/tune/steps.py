@@ -13,13 +13,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
 from pacenote.lab.tune.candidates import combinations, default_levels, settings
 from pacenote.lab.tune.progress import MAX_FAILURES, TuneProgress
 from pacenote.lab.tune.suggest import drawn_candidates, suggested_candidates
 from pacenote.model.tune import DEFAULT, Candidate, Constraint, Drop
-from pacenote.stats.student import t_quantile
+from pacenote.stats.absolute_effect import OperationCount
+from pacenote.stats.one_sided import Bounds, error_rate_bounds, mean_bounds
 from pacenote.stats.successive_racing import MIN_BLOCKS, weaker_candidates
 from pacenote.units import format_count, format_seconds
 
@@ -50,9 +51,6 @@ them. The confirmation has other ones.
 
 _RESERVE = 1.2
 """How much longer the races of the confirmation may take than those of the search."""
-
-_LIMIT_SHARE = 0.95
-"""Confidence of the one-sided interval that must be beyond a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +196,23 @@ def broken_limits(state: TuneProgress, candidate: int) -> tuple[Constraint, ...]
     )
 
 
-def one_sided_bounds(values: Sequence[float]) -> tuple[float, float]:
-    """Returns the bounds of the one-sided 95 % intervals of the mean of at least two values: the geometric
-    mean if all are above 0.
+def limit_bounds(limit: Constraint, values: Sequence[float], operations: Sequence[int]) -> Bounds:
+    """Returns the bounds of the one-sided 95 % intervals of the mean of a metric with a limit, from at least
+    two races: the geometric mean if all values are above 0 and it is no error rate.
+
+    `operations` has the number of measured operations of each race. An error rate of an unknown number of
+    them may have any value.
     """
-    logs = [math.log(value) for value in values] if min(values) > 0 else None
-    used = logs or list(values)
-    half = t_quantile(len(used) - 1, _LIMIT_SHARE) * stdev(used) / math.sqrt(len(used))
-    bounds = (fmean(used) - half, fmean(used) + half)
-    return (math.exp(bounds[0]), math.exp(bounds[1])) if logs else bounds
+    if not limit.is_error_rate:
+        return mean_bounds(values)
+    if len(operations) != len(values) or min(operations) <= 0:
+        return 0.0, 100.0
+    races = [
+        OperationCount(min(round(max(value, 0.0) / 100 * count), count), count)
+        for value, count in zip(values, operations, strict=True)
+    ]
+    low, high = error_rate_bounds(races)
+    return 100 * low, 100 * high
 
 
 def block_seed(state: TuneProgress, block: int) -> int:
@@ -332,7 +338,7 @@ def _unfit(state: TuneProgress, candidate: int) -> str:
         values = state.limit_values(candidate, at)
         if len(values) < MIN_BLOCKS:
             continue
-        low, high = one_sided_bounds(values)
+        low, high = limit_bounds(limit, values, state.limit_operations(candidate, at))
         if limit.is_broken_by(low if limit.relation == "<" else high):
             return f"it breaks the limit {limit}: {median(values):g}"
     return ""
