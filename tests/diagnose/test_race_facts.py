@@ -154,7 +154,7 @@ def test_the_drivers_checks_of_itself_are_figures_of_the_steps_that_they_are_abo
 
 def test_the_engines_own_time_is_a_part_of_the_service_time() -> None:
     builder = race_builder(record(tasks=(bulk(),)))
-    add_engine_times(builder, {bulk().task: EngineTime(10, 395, 500_000_000)})
+    add_engine_times(builder, {bulk().task: EngineTime(10, 10, 395, 500_000_000)}, ())
     assert builder.build().number(Window(bulk().task), "task.took_share") == 0.8
 
 

@@ -14,11 +14,17 @@ use crate::error::RecordError;
 pub struct EngineTime {
     /// Number of operations.
     pub operations: u64,
-    /// Sum of what the engine reports, in whole milliseconds of each operation.
+    /// Number of replies with a `took`, without those of bulks that were sent again: one for each page of a search with
+    /// several, otherwise one for each operation.
+    pub replies: u64,
+    /// Sum of what the engine reports, in whole milliseconds of each reply.
     pub took_ms: u64,
     /// Sum of their service times in nanoseconds.
     pub service_ns: u64,
 }
+
+/// The unit of operations whose work is the number of their pages: each page has a `took`.
+const PAGES: &[u8] = b"pages";
 
 /// How many samples are read at most: an hour of operations need not be read to know a mean.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +65,8 @@ fn add(rows: &Rows<'_>, found: &mut BTreeMap<String, EngineTime>) -> Result<(), 
     let successes = rows.booleans("success")?;
     let kinds = rows.texts("sample_type")?;
     let names = rows.texts("task")?;
+    let units = rows.texts("unit")?;
+    let weights = rows.integers("weight")?;
     for row in 0..rows.count() {
         let Ok(took_ms) = u64::try_from(took[row]) else { continue };
         if parts[row] || !successes[row] || kinds.get(row) != b"normal" {
@@ -70,6 +78,8 @@ fn add(rows: &Rows<'_>, found: &mut BTreeMap<String, EngineTime>) -> Result<(), 
             None => found.entry(name.to_owned()).or_default(),
         };
         time.operations += 1;
+        let pages = if units.get(row) == PAGES { u64::try_from(weights[row]).unwrap_or(1) } else { 1 };
+        time.replies = time.replies.saturating_add(pages.max(1));
         time.took_ms = time.took_ms.saturating_add(took_ms);
         let service_ns = u64::try_from(done[row].saturating_sub(sent[row])).unwrap_or(0);
         time.service_ns = time.service_ns.saturating_add(service_ns);

@@ -20,6 +20,11 @@ _MS = 1000.0
 _REJECTED = 429
 """Status of a request, or of a document of a bulk, that the engine rejects because it is overloaded."""
 
+_BULK = "bulk"
+"""The type of operations of which only the rejected documents are sent again: the time that the engine
+reports is that of all replies.
+"""
+
 _REASONS: Mapping[str, tuple[Cause, ...]] = {
     "driver": ("driver", "track", "pacenote"),
     "machine": ("machine",),
@@ -59,9 +64,17 @@ def race_builder(record: RaceRecord) -> EvidenceBuilder:
     return builder
 
 
-def add_engine_times(builder: EvidenceBuilder, times: Mapping[str, EngineTime]) -> None:
-    """Adds the part of the service time that the engine reports as its own."""
-    for task, time in times.items():
+def add_engine_times(
+    builder: EvidenceBuilder, times: Mapping[str, EngineTime], tasks: Iterable[TaskResult]
+) -> None:
+    """Adds the part of the service time of the tasks of a race that the engine reports as its own."""
+    resends = {
+        task.task: task.accounting.retried / task.accounting.operations
+        for task in tasks
+        if task.operation_type == _BULK and task.accounting.operations
+    }
+    for task, of_samples in times.items():
+        time = of_samples.with_resends(resends.get(task, 0.0))
         builder.set(Window(task), "task.took_share", time.took_share)
         if time.took_share is None:
             reason = f"service times below {SHORT_MS:.0f} ms are too short for whole milliseconds"

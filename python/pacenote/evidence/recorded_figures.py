@@ -50,7 +50,7 @@ def add_recorded_figures(
         telemetry_cuts,
     )
 
-    _add_engine_times(builder, folder / "samples.parquet")
+    _add_engine_times(builder, record, folder / "samples.parquet")
     file, cuts = folder / "telemetry.parquet", TelemetryCuts()
     driver_cpus = record.options.driver_cpus
     try:
@@ -76,11 +76,11 @@ def add_recorded_figures(
     _add_recordings(builder, folder / "artifacts", windows, listener)
 
 
-def _add_engine_times(builder: EvidenceBuilder, samples: Path) -> None:
+def _add_engine_times(builder: EvidenceBuilder, record: RaceRecord, samples: Path) -> None:
     from pacenote.evidence.driver_files import engine_times
 
     try:
-        add_engine_times(builder, engine_times(samples))
+        add_engine_times(builder, engine_times(samples), record.tasks)
     except PacenoteError as error:
         builder.miss("task.took_share", error.message)
         if exists(samples):

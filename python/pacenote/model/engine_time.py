@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SHORT_MS = 10.0
 """Mean service time in milliseconds below which that part is not known, because the engine reports whole
@@ -10,7 +10,7 @@ milliseconds.
 """
 
 _MEAN_REMAINDER_MS = 0.5
-"""What the engine leaves out on average, since it does not round up."""
+"""What the engine leaves out of each reply on average, since it does not round up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,13 @@ class EngineTime:
     operations: int
     """Number of operations."""
 
+    replies: int
+    """Number of replies with a `took`: one for each page of a search, and for each time that documents of a
+    bulk were sent.
+    """
+
     took_ms: int
-    """Sum of what the engine reports, in whole milliseconds of each operation."""
+    """Sum of what the engine reports, in whole milliseconds of each reply."""
 
     service_ns: int
     """Sum of their service times in nanoseconds."""
@@ -36,4 +41,11 @@ class EngineTime:
         """Mean time that the engine reports / mean service time; None if they are too short."""
         if self.service_mean_ms < SHORT_MS:
             return None
-        return min(1.0, (self.took_ms / self.operations + _MEAN_REMAINDER_MS) / self.service_mean_ms)
+        reported_ms = self.took_ms + _MEAN_REMAINDER_MS * self.replies
+        return min(1.0, reported_ms / self.operations / self.service_mean_ms)
+
+    def with_resends(self, resends: float) -> EngineTime:
+        """Returns these times if documents of an operation were sent again so often on average, each time
+        with a reply of its own.
+        """
+        return replace(self, replies=self.replies + round(resends * self.operations))
