@@ -145,6 +145,13 @@ def test_each_figure_is_exported_once():
     assert values(figures, "operations", "search", "same") == {"value": (230, "")}
 
 
+def test_sub_operations_of_several_types_with_one_name_are_all_exported():
+    parts = (part("x", operations=7), part("x", operation_type="sleep", operations=8))
+    figures = exported_figures(record(tasks=(task(parts=parts),)))
+    for name, operations in (("x (search)", 7), ("x (sleep)", 8)):
+        assert values(figures, "operations", "search", name) == {"value": (operations, "")}
+
+
 def test_every_metric_is_one_of_the_table():
     race = record(tasks=(bulk(), paced(), task(parts=(part("a"),))))
     assert {each.metric for each in exported_figures(race)} <= METRICS.keys()

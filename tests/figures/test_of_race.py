@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.figures.catalogue import ENGINE, METRICS
-from pacenote.figures.of_race import race_figures
+from pacenote.figures.of_race import part_names, race_figures, task_figures
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RaceRecord
@@ -21,7 +21,7 @@ from pacenote.model.result import ValueSummary
 from pacenote.model.saturation_answer import RecordedSaturation
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import TargetRate
-from support.records import bulk, paced, part, record
+from support.records import bulk, paced, part, record, task
 
 MEASURED = record(
     tasks=(
@@ -106,3 +106,23 @@ def test_no_figure_repeats_a_long_name(kind: str) -> None:
                 names = (figure.task, figure.operation, figure.part, figure.unit)
                 assert max(map(len, names)) < 2_000, keys
     assert read
+
+
+@pytest.mark.parametrize(
+    ("operations", "names"),
+    [
+        ([("x", "search"), ("y", "search")], ("x", "y")),
+        ([("x", "search"), ("x", "sleep"), ("y", "search")], ("x (search)", "x (sleep)", "y")),
+        # The same twice is one, and a name may be that of another one with its type.
+        ([("x", "search"), ("x", "search")], ("x", "x")),
+        (
+            [("x", "search"), ("x", "sleep"), ("x (sleep)", "bulk")],
+            ("x (search)", "x (sleep)", "x (sleep) (bulk)"),
+        ),
+    ],
+)
+def test_sub_operations_of_several_types_with_one_name_are_told_apart(operations, names):
+    parts = [part(name, operation_type=operation_type) for name, operation_type in operations]
+    assert part_names(parts) == names
+    figures = task_figures(task(parts=tuple(parts)))
+    assert {figure.part for figure in figures if figure.part} == set(names)

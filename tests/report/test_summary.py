@@ -254,6 +254,13 @@ def test_sub_operations_of_a_composite_have_their_own_rows():
     assert value(report, "error rate", "mixed/query") == 25.0
 
 
+def test_sub_operations_of_several_types_with_one_name_have_rows_that_differ():
+    parts = (part("x", error_rate=0.25), part("x", operation_type="sleep", error_rate=0.5))
+    report = build_report(record(tasks=(task("mixed", parts=parts),)))
+    assert value(report, "error rate", "mixed/x (search)") == 25.0
+    assert value(report, "error rate", "mixed/x (sleep)") == 50.0
+
+
 def test_acknowledged_and_counted_documents_are_shown():
     checks = (DocumentCheck("logs", 10, 9, "the track updates documents"), DocumentCheck("gone", 5, None))
     report = build_report(record(documents=checks))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
@@ -33,6 +33,7 @@ from pacenote.model.result import (
     CensoredPercentile,
     DurationSummary,
     Percentile,
+    SubOperationResult,
     TaskResult,
     ValueSummary,
     percentiles_for,
@@ -176,8 +177,8 @@ def task_figures(task: TaskResult, wanted: Collection[Metric] = _ALL) -> Iterato
         yield from of_task.censored(with_failures, task.latency_with_failures)
     if METRICS["failures"] in wanted:
         yield from _failures(task, of_task)
-    for part in task.parts:
-        of_part = replace(of_task, operation=part.operation, part=part.operation)
+    for name, part in zip(part_names(task.parts), task.parts, strict=True):
+        of_part = replace(of_task, operation=part.operation, part=name)
         for metric in metrics:
             if metric.origin_of_part:
                 yield from of_part.figures(metric, origin_value(metric.origin_of_part, part))
@@ -185,6 +186,20 @@ def task_figures(task: TaskResult, wanted: Collection[Metric] = _ALL) -> Iterato
         for name, returned in task.values.items():
             of_value = replace(of_task, part=name, unit="", operations=returned.count)
             yield from of_value.returned(of_runner, returned)
+
+
+def part_names(parts: Sequence[SubOperationResult]) -> tuple[str, ...]:
+    """Returns the names of the sub-operations of a task, with their types where they alone do not tell them
+    apart: operations of several types may have one name.
+    """
+    counts = Counter(name for name, _ in {(part.operation, part.operation_type) for part in parts})
+    with_type = [f"{part.operation} ({part.operation_type})" for part in parts]
+    names = [
+        typed if counts[part.operation] > 1 else part.operation
+        for part, typed in zip(parts, with_type, strict=True)
+    ]
+    # One may be called as another one with its type is.
+    return tuple(with_type if len(set(names)) < len(set(with_type)) else names)
 
 
 def _failures(task: TaskResult, of_task: _Maker) -> Iterator[Figure]:

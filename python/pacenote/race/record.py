@@ -156,22 +156,24 @@ def expected_results(plan: Plan) -> tuple[ExpectedResult, ...]:
         ExpectedResult(
             task.name,
             task.operation,
-            tuple(_sub_operations(task.work.calls)) if isinstance(task.work, CallSequence) else (),
+            tuple(name for name, _ in _sub_operations(task.work.calls))
+            if isinstance(task.work, CallSequence)
+            else (),
         )
         for task in plan.tasks
     )
 
 
-def _sub_operations(calls: Iterable[Call]) -> set[str]:
-    """Returns the names of all operations within composite operations."""
-    names: set[str] = set()
+def _sub_operations(calls: Iterable[Call]) -> set[tuple[str, str]]:
+    """Returns the names of all operations within composite operations, each with its type."""
+    names: set[tuple[str, str]] = set()
     items = [item for call in calls if isinstance(call, Composite) for item in call.items]
     while items:
         item = items.pop()
         if isinstance(item, OperationStream):
             items.extend(item.items)
         else:
-            names |= {item.name, *_sub_operations(item.calls)}
+            names |= {(item.name, item.operation_type), *_sub_operations(item.calls)}
     return names
 
 
