@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -93,9 +94,15 @@ def test_damaged_details_are_left_out():
     assert meta["success"] is True
 
 
+def test_operations_of_several_types_with_one_name_have_their_types():
+    samples = [PART, PART._replace(operation_type="sleep")]
+    stored = documents(MetricsDocuments(race(), None).of_samples(samples))
+    assert [one["operation-type"] for one in stored] == ["raw-request", "sleep"]
+
+
 def test_every_nth_sample_of_each_task_is_stored():
     other = SAMPLE._replace(task="index-append")
-    samples = [SAMPLE] * 7 + [other] * 3 + [PART] * 4
+    samples = [SAMPLE] * 9 + [other] * 3 + [PART] * 6
     stored = documents(MetricsDocuments(race(), 3).of_samples(samples))
     services = [one for one in stored if one["name"] == "service_time"]
     assert Counter((one["task"], one["operation"]) for one in services) == {
@@ -103,6 +110,20 @@ def test_every_nth_sample_of_each_task_is_stored():
         ("index-append", "term-query"): 1,
         ("term", "inner"): 2,
     }
+
+
+def test_operations_that_take_turns_are_all_represented():
+    """A composite with four sub-operations, and whose times alternate."""
+    parts = [PART._replace(operation=f"s{number}") for number in range(4)]
+    fast, slow = SAMPLE._replace(done_ns=2_500_000), SAMPLE._replace(done_ns=11_500_000)
+    stored = documents(MetricsDocuments(race(), 2).of_samples([*parts, fast, *parts, slow] * 500))
+    services = [one for one in stored if one["name"] == "service_time"]
+    names = [f"s{number}" for number in range(4)]
+    assert Counter(one["operation"] for one in services) == dict.fromkeys([*names, "term-query"], 500)
+    whole = [one["value"] for one in services if one["operation"] == "term-query"]
+    assert fmean(whole) == pytest.approx((1.0 + 10.0) / 2, rel=0.1)
+    again = documents(MetricsDocuments(race(), 2).of_samples([*parts, fast, *parts, slow] * 500))
+    assert again == stored
 
 
 def test_by_default_large_tasks_store_at_most_a_hundred_thousand_samples():

@@ -117,6 +117,15 @@ def test_the_median_of_many_rates_is_that_of_a_part_of_them():
     assert throughput.median == pytest.approx(500.5, rel=0.02)
 
 
+def test_the_median_of_operations_that_take_turns_is_that_of_all():
+    reported = ReportedWork()
+    for number in range(300_000):
+        reported.add((10, 50, 50, 90)[number % 4], 1.0)
+    throughput = reported.replace_throughput(task("t")).throughput
+    assert throughput is not None
+    assert throughput.median == 50.0
+
+
 def test_a_throughput_beyond_any_work_is_refused():
     assert from_runner({"weight": 1, "throughput": 2.0**53}).reported_s == 2.0**-53
     with pytest.raises(TrackError, match=r"returned the throughput 1e\+150, which must be at most 2\^53"):

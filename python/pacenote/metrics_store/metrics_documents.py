@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from pacenote.metrics_store.samples import StoredSample
 from pacenote.metrics_store.settings import DEFAULT_SAMPLES
 from pacenote.model.codec import encode
 from pacenote.model.driver_facts import started_ns
+from pacenote.model.one_of_many import OneOfMany
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import RaceTimeline
 from pacenote.model.result import TaskResult
@@ -95,16 +95,18 @@ class MetricsDocuments:
 
     def of_samples(self, samples: Iterable[StoredSample]) -> Iterator[Document]:
         """Yields three documents for each stored sample, and one for each of its sub-operations."""
-        steps, seen = self.steps(), Counter[tuple[str, bool]]()
-        forms: dict[tuple[str, str, str], bytes] = {}
+        steps, drawn = self.steps(), dict[tuple[str, str, str, bool], OneOfMany]()
+        forms: dict[tuple[str, str, str, str], bytes] = {}
         outcomes: dict[tuple[str, bool, str, int], bytes] = {}
         for row, sample in enumerate(samples):
-            counted = sample.task, sample.part
-            seen[counted] += 1
-            if (seen[counted] - 1) % steps.get(sample.task, 1):
+            # Each operation is represented, also if several take turns in one task.
+            counted = sample.task, sample.operation, sample.operation_type, sample.part
+            if counted not in drawn:
+                drawn[counted] = OneOfMany(steps.get(sample.task, 1), f"{self._record.race_id} {counted}")
+            if not drawn[counted].takes_next():
                 continue
             # Most of a document is the same for many samples, and encoded once.
-            form = sample.task, sample.operation, sample.sample_type
+            form = sample.task, sample.operation, sample.operation_type, sample.sample_type
             if form not in forms:
                 forms[form] = self._sample_form(sample)
             outcome = sample.task, sample.success, sample.error_class, sample.status

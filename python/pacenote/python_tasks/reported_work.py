@@ -6,6 +6,7 @@ from array import array
 
 from msgspec.structs import replace
 
+from pacenote.model.one_of_many import OneOfMany
 from pacenote.model.result import Steadiness, TaskResult, Throughput
 
 _MAX_RATES = 65_536
@@ -21,7 +22,7 @@ class ReportedWork:
         self._seconds = 0.0
         self._min = self._max = 0.0
         self._rates = array("d")
-        self._stride, self._skipped = 1, 0
+        self._drawn = OneOfMany(1, "reported work")
 
     def add(self, weight: int, seconds: float | None) -> None:
         """Adds the work of one operation and its time, which is None if it was not reported."""
@@ -54,9 +55,10 @@ class ReportedWork:
     def _add_rate(self, rate: float) -> None:
         self._min = min(self._min, rate) if self._rates else rate
         self._max = max(self._max, rate) if self._rates else rate
-        self._skipped = (self._skipped + 1) % self._stride
-        if self._skipped == 0:
+        if self._drawn.takes_next():
             self._rates.append(rate)
         if len(self._rates) >= _MAX_RATES:
             # From now on, half as many rates represent all of them.
-            self._rates, self._stride = self._rates[::2], self._stride * 2
+            pairs = range(0, len(self._rates) - 1, 2)
+            self._rates = array("d", [self._rates[at + self._drawn.one_of_two()] for at in pairs])
+            self._drawn.double()
