@@ -96,7 +96,8 @@ def test_races_in_blocks_have_a_change_with_its_interval_and_a_spread() -> None:
     assert 0.15 < low < change < high < 0.25
     assert change == pytest.approx(0.2, abs=0.03)
     assert str(pair["shown"]).startswith("10 pairs of races: throughput:index-append changed by +")
-    assert ", 95 % interval +" in str(pair["shown"])
+    # Several metrics decide together, so that the interval of each has a higher confidence.
+    assert ", 96.2 % interval +" in str(pair["shown"])
     spread = pair["spread"]
     assert isinstance(spread, float)
     assert 0.0 < spread < 0.05

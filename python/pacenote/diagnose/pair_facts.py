@@ -111,7 +111,8 @@ def _shown(pairs: int, primary: MetricComparison | None) -> str:
     if estimate is None or estimate.is_absolute or estimate.low is None or estimate.high is None:
         return f"{number} of races: {by}; how much of that is chance is not known"
     interval = f"{format_change(estimate.low)} to {format_change(estimate.high)}"
-    return f"{number} of races: {by}, 95 % interval {interval}"
+    confidence = f"{math.floor(estimate.confidence * 1000) / 10:g} %"
+    return f"{number} of races: {by}, {confidence} interval {interval}"
 
 
 def _spread(values: Sequence[float]) -> float | None:

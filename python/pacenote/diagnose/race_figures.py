@@ -96,8 +96,8 @@ COMPARISON: FigureTable = {
     "pair.metric": ("text", "the primary metric: the first that decides and is not an error rate"),
     "pair.settings_changed": ("count", "settings, options and versions that differ between the sides"),
     "pair.change": ("share", "relative change of the primary metric, contender against baseline"),
-    "pair.change_low": ("share", "lower end of the 95 % interval of that change"),
-    "pair.change_high": ("share", "upper end of the 95 % interval of that change"),
+    "pair.change_low": ("share", "lower end of the interval of that change, of 95 % or more"),
+    "pair.change_high": ("share", "upper end of the interval of that change, of 95 % or more"),
     "pair.frequency_change": (
         "share",
         "1 - lower / higher frequency of the engine's cores, of the task that kept them busy on both sides "
