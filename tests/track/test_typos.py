@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pacenote.track.typos import misspelled_keys
+from pacenote.track.typos import misspelled_keys, replaced_iterations
 from track.builders import load
 
 
@@ -28,3 +28,19 @@ def test_misspelled_keys_are_reported_but_keys_for_plug_ins_are_not(
     reported = misspelled_keys(load(tmp_path, schedule=[{"operation": "read", **keys}]))
     assert len(reported) == (meant is not None)
     assert all('task "read" of challenge' in text and f'is it "{meant}"?' in text for text in reported)
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_told"),
+    [
+        ({"iterations": 10, "time-period": 3}, True),
+        ({"iterations": 10}, False),
+        ({"time-period": 3}, False),
+    ],
+)
+def test_iterations_that_a_period_replaces_are_told(
+    tmp_path: Path, keys: dict[str, int], is_told: bool
+) -> None:
+    reported = replaced_iterations(load(tmp_path, schedule=[{"operation": "read", **keys}]))
+    assert len(reported) == is_told
+    assert all('task "read" of challenge' in text and "has iterations, which" in text for text in reported)

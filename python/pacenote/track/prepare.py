@@ -21,7 +21,7 @@ from pacenote.track.load import load_track
 from pacenote.track.locate import LocatedTrack, locate_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.test_mode import for_test_mode
-from pacenote.track.typos import misspelled_keys
+from pacenote.track.typos import misspelled_keys, replaced_iterations
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def load_selected_track(
         track = for_test_mode(track)
     unpaced = tuple(track.challenge(challenge.name).tasks())
     track = apply_pacing_options(track, request.pacing)
-    warnings = (*located.warnings, *unmatched, *misspelled_keys(track))
+    warnings = (*located.warnings, *unmatched, *misspelled_keys(track), *replaced_iterations(track))
     return SelectedTrack(track, replace(located, warnings=warnings), excluded, unpaced)
 
 

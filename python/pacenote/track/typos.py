@@ -1,4 +1,4 @@
-"""Finds unused keys of tasks that look like typing errors.
+"""Finds unused keys of tasks that look like typing errors, and iterations that a period replaces.
 
 Schedulers of plug-ins may read additional keys, so an unknown key is not an error. But a task with `client`
 instead of `clients` runs a single client, so a likely misspelling causes a warning.
@@ -34,6 +34,17 @@ def misspelled_keys(track: Track) -> tuple[str, ...]:
         for challenge, task in tasks
         if task.schedule in BUILT_IN_SCHEDULES
         for key, meant in _misspellings(task)
+    )
+
+
+def replaced_iterations(track: Track) -> tuple[str, ...]:
+    """Returns a warning for each task with iterations and a period: it runs for the period, as with Rally."""
+    return tuple(
+        f"track {quoted(track.name)}: task {quoted(task.name)} of challenge {quoted(challenge.name)} has "
+        "iterations, which are not used, because it has a time-period: leave out one of them"
+        for challenge in track.challenges
+        for task in challenge.tasks()
+        if task.iterations is not None and task.time_period is not None
     )
 
 
