@@ -8,6 +8,8 @@ from compare.races import index, race, search, unserved
 from pacenote.errors import UsageError
 from pacenote.lab.tune.measure import measured, parse_constraint, parse_objective, with_direction
 from pacenote.model.custom_metrics import QualityDirection
+from pacenote.model.finding import EVERYTHING, Finding
+from pacenote.model.race_record import Verdict
 from pacenote.model.result import WarmupBacklog
 from pacenote.model.tune import Constraint, TuneObjective
 from support.records import times
@@ -90,6 +92,29 @@ def test_races_that_do_not_count_say_why():
     assert not measured(hung, TuneObjective("p50-latency:term"), []).problem
     void = replace(record, verdict=replace(record.verdict, state="void"))
     assert measured(void, THROUGHPUT, []).problem.startswith("race a is void")
+
+
+@pytest.mark.parametrize(
+    ("finding", "problem"),
+    [
+        (
+            Finding("red", "engine", doubtful_from=EVERYTHING),
+            "throughput:index-append of race a is doubtful: red",
+        ),
+        (
+            Finding("red", "engine", "", ("term",), EVERYTHING),
+            "p50-latency:term of race a is doubtful: term: red",
+        ),
+        (Finding("slow", "engine", "", ("term",), 99.0), ""),
+        # The confirmation would be void as well, but no candidate is to blame.
+        (Finding("waited", "machine", doubtful_from=EVERYTHING), ""),
+    ],
+)
+def test_a_race_that_makes_the_objective_or_a_limit_doubtful_does_not_count(finding, problem):
+    record = replace(race("a"), verdict=Verdict("suspect", (finding,)))
+    measurement = measured(record, THROUGHPUT, [Constraint("p50-latency:term", "<", 50.0)])
+    assert measurement.problem == problem
+    assert (measurement.objective is None) == bool(problem)
 
 
 def test_a_quality_limits_a_search_and_may_be_its_objective():

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
 from pacenote.compare.operation_work import other_operation_work
 from pacenote.compare.quality import unknown_directions
-from pacenote.compare.race_findings import RaceDoubts
+from pacenote.compare.race_findings import RaceDoubts, voids
 from pacenote.errors import UsageError
 from pacenote.model.comparison import MetricId
 from pacenote.model.custom_metrics import QualityDirection, declared_metrics, quality_directions
@@ -121,6 +121,8 @@ def measured(
             )
         if name == objective.metric and (problem := _other_work(metric, record, default)):
             return RaceMeasures(problem=problem)
+        if doubt := _own_doubt(record, metric):
+            return RaceMeasures(problem=f"{name} of race {record.race_id} is doubtful: {doubt}")
         if datum.has_backlog:
             return RaceMeasures(
                 problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
@@ -139,6 +141,16 @@ def measured(
     return RaceMeasures(
         value.value, tuple(limit.value for limit in limits), tuple(limit.operations for limit in limits)
     )
+
+
+def _own_doubt(record: RaceRecord, metric: MetricId) -> str:
+    """Returns why a race makes a metric doubtful, unless the machine or the driver is to blame; empty if it
+    does not. What disturbs a race from outside is repeated once, and counts then (`disturbance`).
+    """
+    if record.verdict.state != "suspect" or record.options.test_mode:
+        return ""
+    findings = (each for each in record.verdict.findings if each.cause not in ("machine", "driver"))
+    return next((str(finding) for finding in findings if voids(finding, metric)), "")
 
 
 def _other_work(metric: MetricId, record: RaceRecord, default: RaceRecord | None) -> str:
