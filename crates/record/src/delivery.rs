@@ -2,6 +2,7 @@
 
 use crate::buffers::MissingSamples;
 use crate::catalog::{SubOperationInfo, SubOperationNumber};
+use crate::client_span::ClientSpan;
 use crate::details::SampleBatch;
 use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
@@ -63,6 +64,13 @@ pub enum Delivery {
         task_index: u32,
         /// The overhead.
         overhead: Box<ClientOverhead>,
+    },
+    /// When the clients of the worker were in the task. Sent before the worker ends the task.
+    Spans {
+        /// Position of the task in the plan.
+        task_index: u32,
+        /// The spans of clients that have left it.
+        spans: Vec<ClientSpan>,
     },
     /// Latency of the measured operations that the warm-up delayed and that succeeded. Sent before the worker ends the
     /// task, if there are any.

@@ -31,6 +31,7 @@
 //! | `bounded_file.rs`, `page_headers.rs`, `column_reader.rs` | opening Parquet files within limits, and reading their columns |
 //! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
+//! | `client_span.rs` | [`ClientSpan`]: when a client was in a task |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
@@ -40,6 +41,7 @@ mod arrivals;
 mod bounded_file;
 mod buffers;
 mod catalog;
+mod client_span;
 mod collector;
 mod column_reader;
 mod delivery;
@@ -76,6 +78,7 @@ mod window;
 pub use arrivals::{TaskArrivals, arrivals};
 pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, SampleDecision};
 pub use catalog::{SubOperationInfo, SubOperationName, SubOperationNumber, TaskInfo};
+pub use client_span::ClientSpan;
 pub use collector::accounting::file_contradiction;
 pub use collector::{Collector, FinishedTask};
 pub use column_reader::SERIES_READER;

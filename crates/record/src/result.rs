@@ -103,6 +103,9 @@ pub struct TaskResult {
     pub driver_time: Option<DriverTimeSummary>,
     /// Time that requests waited for a connection to be opened, warm-up included, in seconds, summed over all clients.
     pub connecting_s: f64,
+    /// Time of the measured window in which clients had left the task or, unless the window begins at a planned time, had
+    /// not begun to be measured, in seconds, summed over all clients.
+    pub absent_s: f64,
     /// Requests that clean up what its operations left in the engine, warm-up included.
     #[serde(rename = "cleanup")]
     pub clean_ups: CleanUpSummary,

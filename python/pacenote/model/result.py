@@ -448,6 +448,11 @@ class TaskResult(Stored, frozen=True):
     """The driver's own work on its operations, or None if there is no operation to compare."""
     connecting_s: Number = 0.0
     """Seconds that requests waited for a connection, summed over all clients, warm-up included."""
+    absent_s: Number = 0.0
+    """Seconds of the measured window in which clients had left the task or, unless it begins at a planned
+    time, had not begun to be measured, summed over all clients, without what follows from a ramp-up. Races of
+    older versions do not have it.
+    """
     error_design_effect: Number | None = None
     """How many times as many operations as independent ones say the same about the error rate (Kish's design
     effect); None if too few stretches of time were measured, or if an older version did not record it.

@@ -20,6 +20,7 @@ from pacenote.model.task_observations import lacked_shares, possible_lacked_shar
 from pacenote.model.warmup_backlog import warmup_backlogs
 from pacenote.units import format_count
 from pacenote.verdict import driver_health, schedule_rules, task_rules
+from pacenote.verdict.absence_rules import absence_findings
 from pacenote.verdict.late_join_rules import late_join_findings
 from pacenote.verdict.late_readings import late_reply_findings
 from pacenote.verdict.observation_rules import observed_findings
@@ -41,10 +42,10 @@ def determine_verdict(record: RaceRecord) -> Verdict:
     granted, in test mode, if the engine was profiled, and after late
     or unsent requests, failures of plug-ins, slow parameter sources, lost samples, a driver that was
     saturated or waited for a core, an unreliable clock or machine, a host that was set aside, clients that
-    were busy with connections and cleaning up, or joined a task late, failures of requests that clean up,
-    unsolicited data, additional documents, documents that could not be counted, other programs on a host of
-    the engine, a cluster that was not healthy or busy with itself, or if the machine was reconfigured while
-    it ran.
+    were busy with connections and cleaning up, joined a task late, or left it long before others, failures of
+    requests that clean up, unsolicited data, additional documents, documents that could not be counted, other
+    programs on a host of the engine, a cluster that was not healthy or busy with itself, or if the machine
+    was reconfigured while it ran.
     Percentiles without enough samples are ignored.
     """
     void = tuple(_void_findings(record))
@@ -172,8 +173,11 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     reported = (task for task in record.tasks if task.task not in record.unreported)
     yield from task_rules.caught_failures(reported, record.max_error_rate)
     yield from overhead_findings(record.tasks)
-    measured = (task for task in reported_tasks(record) if not runs_once(task))
-    yield from late_join_findings(measured, record.driver)
+    measured = tuple(task for task in reported_tasks(record) if not runs_once(task))
+    late = tuple(late_join_findings(measured, record.driver))
+    yield from late
+    named = {name for finding in late for name in finding.tasks}
+    yield from absence_findings(task for task in measured if task.task not in named)
     # A task that cannot keep its rate never catches up, however long its warm-up is.
     yield from warmup_backlogs(task for task in reported_tasks(record) if task not in missed)
     yield from disturbances(record.tasks, record.driver)

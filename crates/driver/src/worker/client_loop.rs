@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 use pacenote_plan::{OnError, PlannedTask, TaskBound};
-use pacenote_record::{EndedBy, ErrorClass, Recorder, SampleType, Traffic};
+use pacenote_record::{ClientSpan, EndedBy, ErrorClass, Recorder, SampleType, Traffic};
 
 use crate::cancel::Cancellation;
 use crate::operation::outcome::OperationOutcome;
@@ -79,7 +79,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
         self.cancellation.task_end = end_ns.map(|end_ns| self.instant_at(end_ns));
         let shares_schedule = matches!(schedule, Schedule::Shared { .. });
         let backlog = ClientBacklog::new(&self.client.task_state.warmup_backlog, shares_schedule);
-        let progress = ScheduleProgress { admitted: None, backlog };
+        let progress = ScheduleProgress { admitted: None, backlog, span: ClientSpan::new(entry.start_ns) };
         let mut running = RunningSchedule { client_loop: self, schedule, progress, end: None };
         let RunningSchedule { client_loop, schedule, progress, end } = &mut running;
         let end = end.insert(client_loop.run_operations(schedule, entry, progress).await);
@@ -112,10 +112,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
                 progress.backlog.take(planned, waited, || self.task_time_ns(self.clock.now()));
             }
             self.operations.compress().await;
-            let is_due = match due_ns {
-                Some(due_ns) => self.wait_until(due_ns).await,
-                None => true,
-            };
+            let is_due = due_ns.is_none() || self.wait_until(due_ns.unwrap_or(0)).await;
             // The race may have been stopped while the operation was compressed.
             progress.admitted = None;
             if !is_due || self.cancellation.stop_reason().is_some() {
@@ -125,6 +122,7 @@ impl<C: Clock, O: ClientOperations> ClientLoop<'_, C, O> {
             let now_ns = || self.task_time_ns(self.clock.now());
             let (sample_type, is_delayed) = progress.backlog.begin(planned, due_ns, now_ns);
             self.begin(sample_type, waited);
+            progress.span.begin(sample_type, free_since_ns);
             let processing_start = if due_ns.is_some() { self.clock.now() } else { preparing_since };
             let Some(outcome) = self.operations.execute(&self.cancellation, sample_type).await else {
                 let begun = BegunOperation { due_ns, planned, sample_type, waited };
@@ -524,6 +522,8 @@ struct ScheduleProgress<'a> {
     admitted: Option<NextOperation>,
     /// Whether its operations wait for those of the warm-up.
     backlog: ClientBacklog<'a>,
+    /// When the client is in the task.
+    span: ClientSpan,
 }
 
 impl<C: Clock, O: ClientOperations> RunningSchedule<'_, '_, C, O> {
@@ -543,6 +543,7 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
     fn drop(&mut self) {
         let end = self.end.take().unwrap_or_else(|| self.end_of_dropped());
         let now = self.client_loop.clock.now();
+        let span = self.progress.span.until(self.client_loop.task_time_ns(now));
         let backlog = self.progress.backlog.leave(|| self.client_loop.task_time_ns(now));
         let unsent = self.schedule.end(&self.client_loop.with_stop_time(end));
         let ClientLoop { client, recorder, operations, .. } = &mut *self.client_loop;
@@ -558,6 +559,7 @@ impl<C: Clock, O: ClientOperations> Drop for RunningSchedule<'_, '_, C, O> {
         if let Ok(mut recorder) = recorder.try_borrow_mut() {
             recorder.leave_unsent(client.id.task_index, unsent);
             recorder.leave_warmup_backlog(client.id.task_index, backlog);
+            recorder.leave_client(client.id.task_index, span);
             if let Some(drain) = client.task_state.warmup_backlog.drain() {
                 recorder.begin_window(client.id.task_index, drain.window());
             }

@@ -184,6 +184,7 @@ impl Collector {
             Delivery::Overhead { task_index, overhead } => {
                 self.add_to(task_index, |totals| totals.add_overhead(*overhead));
             }
+            Delivery::Spans { task_index, spans } => self.add_to(task_index, |task| task.add_spans(&spans)),
             Delivery::WarmupDelays { task_index, latency } => {
                 self.add_to(task_index, |totals| totals.add_warmup_delays(*latency));
             }

@@ -7,6 +7,7 @@ use pacenote_stats::{Steadiness, TaskSecond, rank};
 
 use crate::buffers::MissingSamples;
 use crate::catalog::TaskInfo;
+use crate::client_span::{ClientSpan, absent_ns};
 use crate::collector::accounting::OperationAccounting;
 use crate::delivery::WorkerTaskEnd;
 use crate::driver_time::DriverTime;
@@ -54,6 +55,8 @@ pub struct TaskTotals {
     underrun_ns: u64,
     driver_time: DriverTime,
     overhead: ClientOverhead,
+    /// When its clients were in it.
+    client_spans: Vec<ClientSpan>,
     /// Traffic that belongs to no operation that has ended.
     other_traffic: Traffic,
     /// When another task completed the step, in nanoseconds since the task began.
@@ -137,6 +140,7 @@ impl TaskTotals {
             underrun_ns: 0,
             driver_time: DriverTime::default(),
             overhead: ClientOverhead::default(),
+            client_spans: Vec::new(),
             other_traffic: Traffic::default(),
             completed_ns: None,
             ended_by: EndedBy::Source,
@@ -235,6 +239,11 @@ impl TaskTotals {
     /// Adds what the clients of one worker did besides the operations of the task.
     pub fn add_overhead(&mut self, overhead: ClientOverhead) {
         self.overhead += overhead;
+    }
+
+    /// Adds when the clients of one worker were in the task.
+    pub fn add_spans(&mut self, spans: &[ClientSpan]) {
+        self.client_spans.extend_from_slice(spans);
     }
 
     /// Adds the latency of measured operations of one worker that the warm-up delayed and that succeeded.
@@ -406,6 +415,12 @@ impl TaskTotals {
         })
     }
 
+    /// Returns for how long clients were absent from the measured window, in nanoseconds, summed over them.
+    fn absent_ns(&self, window: &Range<u64>) -> u64 {
+        let is_planned = self.planned_end_ns().is_some() && self.info.warmup_ns.is_some();
+        absent_ns(&self.client_spans, window, is_planned)
+    }
+
     /// Returns the share of the window for which a client had a measured operation under way, on average: a runner in
     /// Python holds its client for longer than the service time, also between its requests. Operations that failed have
     /// service times only.
@@ -471,6 +486,7 @@ impl TaskTotals {
             underrun_s: seconds(self.underrun_ns),
             driver_time: self.driver_time.summary(),
             connecting_s: seconds(self.overhead.connecting_ns),
+            absent_s: seconds(self.absent_ns(&(begin..end))),
             clean_ups: self.overhead.clean_ups.summary(),
             unsolicited: self.overhead.unsolicited,
             steady: self.steadiness(begin..end, &warmup_backlog),

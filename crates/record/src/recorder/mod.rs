@@ -10,6 +10,7 @@ pub use open_task::{RecordingSettings, ServiceTimeTotals};
 
 use crate::buffers::{BUFFER_CAPACITY, MissingSamples};
 use crate::catalog::SubOperationName;
+use crate::client_span::ClientSpan;
 use crate::delivery::Delivery;
 use crate::details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 use crate::error::RecordError;
@@ -206,6 +207,13 @@ impl Recorder {
         }
     }
 
+    /// Adds when a client was in a task that it has left.
+    pub fn leave_client(&mut self, task_index: u32, span: ClientSpan) {
+        if let Some(open) = self.find_open(task_index) {
+            open.client_spans.push(span);
+        }
+    }
+
     /// Records an operation that has ended with its details, if the track asks for them, and, if it failed, the reasons.
     pub fn record(
         &mut self,
@@ -329,6 +337,8 @@ impl Recorder {
             let (task_index, overhead) = (open.task_index, Box::new(open.overhead));
             self.sender.send(Delivery::Overhead { task_index, overhead });
         }
+        let (task_index, spans) = (open.task_index, std::mem::take(&mut open.client_spans));
+        self.sender.send(Delivery::Spans { task_index, spans });
         if let Some(latency) = open.delayed_latency.take().filter(|latency| latency.count() > 0) {
             let (task_index, latency) = (open.task_index, Box::new(latency));
             self.sender.send(Delivery::WarmupDelays { task_index, latency });

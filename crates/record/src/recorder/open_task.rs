@@ -3,6 +3,7 @@
 
 use crate::buffers::{BufferPool, MissingSamples, SampleDecision};
 use crate::catalog::{SubOperationInfo, SubOperationName, SubOperationNumber};
+use crate::client_span::ClientSpan;
 use crate::delivery::{Delivery, WorkerTaskEnd};
 use crate::details::{Details, ReservedDetails};
 use crate::driver_time::DriverTime;
@@ -87,6 +88,8 @@ pub struct OpenTask {
     pub driver_time: DriverTime,
     /// What its clients did besides its operations.
     pub overhead: ClientOverhead,
+    /// When its clients that have left it were in it.
+    pub client_spans: Vec<ClientSpan>,
     /// Service times of its successful operations.
     pub service_time_totals: ServiceTimeTotals,
     /// Traffic that belongs to no operation that has ended.
@@ -133,6 +136,7 @@ impl OpenTask {
             underrun_ns: 0,
             driver_time: DriverTime::default(),
             overhead: ClientOverhead::default(),
+            client_spans: Vec::new(),
             service_time_totals: ServiceTimeTotals { task_index, ..ServiceTimeTotals::default() },
             other_traffic: Traffic::default(),
             completed_ns: None,

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `simulation.rs` | runs a step on a paused clock and returns everything recorded |
 //! | `pacing.rs` | closed loop, stalls, end of warm-up, ramp-up, late clients, throughput |
+//! | `absence.rs` | clients that are done long before others |
 //! | `documents.rs` | schedules that follow from the documents of the operations |
 //! | `open_loop.rs` | shared schedules |
 //! | `ending.rs` | completed-by, stop levels, timer errors |
@@ -13,6 +14,7 @@
 //! | `warmup_backlog.rs` | measured operations that wait for the warm-up |
 //! | `warmup_drain.rs` | windows that wait until the backlog of the warm-up is gone |
 
+mod absence;
 mod documents;
 mod ending;
 mod failures;
