@@ -18,11 +18,11 @@ const ALWAYS_ROWS: u64 = 1 << 20;
 /// Rows for each byte of a file with more rows; those that Pacenote writes have less than one.
 const ROWS_PER_BYTE: u64 = 16;
 /// Rows of a row group; those that Pacenote writes have about half as many.
-const GROUP_ROWS: u64 = 1 << 18;
+pub const GROUP_ROWS: u64 = 1 << 18;
 /// Bytes of the pages of a row group without compression; those that Pacenote writes have a quarter of them.
-const GROUP_BYTES: u64 = 128 << 20;
+pub const GROUP_BYTES: u64 = 128 << 20;
 /// Bytes of a dictionary, whose values are all kept in memory; those that Pacenote writes have 1 MiB.
-const DICTIONARY_BYTES: u64 = 8 << 20;
+pub const DICTIONARY_BYTES: u64 = 8 << 20;
 /// Values of a dictionary, for each of which memory is reserved: as many as a row group has rows.
 const DICTIONARY_VALUES: u64 = GROUP_ROWS;
 /// Bytes that are read for the header of a page: first so many, then more if it is longer.

@@ -18,9 +18,9 @@ pub const SERIES_READER: &str = "pacenote-series";
 /// Number of slices in which a part of a row group is read.
 const SLICES: usize = 64;
 
-/// Bytes of the values of one column in a row group: the largest that Pacenote writes, the details of operations, have
-/// a quarter of them.
-const MOST_COLUMN_BYTES: usize = 64 << 20;
+/// Bytes of the values of one column in a row group: the largest that Pacenote writes, those of telemetry, have three
+/// quarters of them; the details of a single operation may have all.
+pub const MOST_COLUMN_BYTES: usize = 64 << 20;
 
 /// Why a file could not be read; the end of a sentence about it.
 #[derive(Debug, thiserror::Error)]

@@ -114,9 +114,9 @@ struct Found {
 /// Values that are kept in memory, of 24 bytes each: those of 28 hours with 161 values per second.
 pub const MOST_POINTS: usize = 1 << 24;
 /// Series of a file, wanted or not: those of 2,000 nodes with all default devices, which have about 250 each.
-const MOST_SERIES: usize = 1 << 19;
+pub const MOST_SERIES: usize = 1 << 19;
 /// Bytes of the texts of all series.
-const MOST_KEY_BYTES: usize = 96 << 20;
+pub const MOST_KEY_BYTES: usize = 96 << 20;
 /// Characters of the name of a series in a message.
 const SHOWN_CHARACTERS: usize = 80;
 /// Product of the numbers of tasks and series: those of 500 nodes and 60 tasks.

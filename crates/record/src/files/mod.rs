@@ -13,7 +13,10 @@ pub mod durable;
 mod fixtures;
 #[cfg(test)]
 mod hostile_tests;
+#[cfg(test)]
+mod limits_tests;
 mod losses;
+mod pending_details;
 #[cfg(test)]
 mod recovery_tests;
 mod row_group_index;
@@ -24,6 +27,7 @@ pub mod series;
 pub mod telemetry;
 pub mod telemetry_journal;
 mod telemetry_lines;
+mod telemetry_texts;
 pub mod writer;
 
 use std::path::Path;

@@ -23,14 +23,13 @@ use crate::details::SampleBatch;
 use crate::error::RecordError;
 use crate::files::columns::{check_name, plain_text, write, write_dictionary};
 use crate::files::durable::{self, OutputFile};
+use crate::files::pending_details::PendingDetails;
 use crate::files::row_group_index::{FOOTER_BEGIN, line_begin, line_end};
 use crate::files::samples_recovery::{FooterPlacement, complete_samples};
-use crate::files::samples_schema::{DETAILS, PARQUET, ROW_GROUP_INDEX, ROW_GROUP_ROWS, begin};
+use crate::files::samples_schema::{
+    DETAILS, PARQUET, ROW_GROUP_INDEX, ROW_GROUP_NAMES, ROW_GROUP_ROWS, begin,
+};
 use crate::sample::Sample;
-
-/// Number of bytes of details that are collected in memory for a row group, which is written before it has all its rows
-/// if they have more.
-const ROW_GROUP_DETAILS: usize = 16 << 20;
 
 /// Age of the first collected sample at which the first row group is written that has neither all its rows nor all its
 /// details, so that a kill loses little of a slow task.
@@ -49,6 +48,8 @@ pub struct SamplesFile {
     pending_samples: Vec<Sample>,
     /// Their details.
     pending_details: PendingDetails,
+    /// Length of their names, in bytes.
+    pending_names: usize,
     /// When the first of them was seen.
     pending_since: Option<Instant>,
     /// Number of row groups that were written because of the age of their samples.
@@ -61,39 +62,6 @@ pub struct SamplesFile {
     lost: LostSamples,
     /// Whether the last row group was written completely.
     intact: bool,
-}
-
-/// The details of the samples of a row group.
-#[derive(Debug, Default)]
-struct PendingDetails {
-    /// Positions of the rows that have details, ascending.
-    rows: Vec<usize>,
-    /// Their details.
-    texts: Vec<ByteArray>,
-    /// Length of all details, in bytes.
-    bytes: usize,
-}
-
-impl PendingDetails {
-    /// Adds the details of a batch whose first sample has this row.
-    fn add(&mut self, batch: &SampleBatch, first_row: usize) {
-        for sample in &batch.details {
-            if let Some(text) = sample.details.to_json() {
-                self.rows.push(first_row + sample.position);
-                self.bytes += text.len();
-                self.texts.push(ByteArray::from(text.into_bytes()));
-            }
-        }
-    }
-
-    /// Returns the definition levels of the column, which has this number of rows.
-    fn levels(&self, row_count: usize) -> Vec<i16> {
-        let mut levels = vec![0; row_count];
-        for row in &self.rows {
-            levels[*row] = 1;
-        }
-        levels
-    }
 }
 
 /// Samples of one task.
@@ -131,6 +99,7 @@ impl SamplesFile {
             row_group_index,
             pending_samples: Vec::new(),
             pending_details: PendingDetails::default(),
+            pending_names: 0,
             pending_since: None,
             aged_groups: 0,
             rows_written: 0,
@@ -146,10 +115,21 @@ impl SamplesFile {
     ///
     /// An error if the file cannot be written.
     pub fn append(&mut self, batch: &SampleBatch, catalog: &Catalog) -> Result<(), RecordError> {
-        self.pending_details.add(batch, self.pending_samples.len());
-        self.pending_samples.extend_from_slice(&batch.samples);
-        let is_full =
-            self.pending_samples.len() >= ROW_GROUP_ROWS || self.pending_details.bytes >= ROW_GROUP_DETAILS;
+        let mut added = 0;
+        for sample in &batch.details {
+            let Some(text) = sample.details.to_json() else { continue };
+            if self.pending_details.is_full_with(text.len()) {
+                self.pending_samples.extend_from_slice(&batch.samples[added..sample.position]);
+                added = sample.position;
+                self.flush(catalog).inspect_err(|_| self.lose(&batch.samples[added..]))?;
+            }
+            self.pending_details.add(self.pending_samples.len() + sample.position - added, text);
+        }
+        self.pending_samples.extend_from_slice(&batch.samples[added..]);
+        self.pending_names += names_bytes(&batch.samples[added..], catalog);
+        let is_full = self.pending_samples.len() >= ROW_GROUP_ROWS
+            || self.pending_names >= ROW_GROUP_NAMES
+            || self.pending_details.is_full();
         if is_full { self.flush(catalog) } else { Ok(()) }
     }
 
@@ -179,6 +159,7 @@ impl SamplesFile {
     /// An error if a file cannot be written.
     pub fn flush(&mut self, catalog: &Catalog) -> Result<(), RecordError> {
         self.pending_since = None;
+        self.pending_names = 0;
         if self.pending_samples.is_empty() {
             return Ok(());
         }
@@ -288,6 +269,18 @@ impl SamplesFile {
         }
         complete_samples(&folder, FooterPlacement::AtItsEnd { lost })
     }
+}
+
+/// Returns the length of the names of samples, in bytes.
+fn names_bytes(samples: &[Sample], catalog: &Catalog) -> usize {
+    let operation = |sample: &Sample| (sample.task_index, sample.sub_operation);
+    let same = samples.chunk_by(|one, next| operation(one) == operation(next));
+    let bytes = |same: &[Sample]| {
+        let names = catalog.names(same[0].task_index, same[0].sub_operation);
+        let unit = &catalog.tasks[same[0].task_index as usize].unit;
+        same.len() * (names.task.len() + names.operation.len() + names.operation_type.len() + unit.len())
+    };
+    same.map(bytes).sum()
 }
 
 fn write_rows(

@@ -16,6 +16,8 @@ pub const PARQUET: &str = "samples.parquet";
 pub const ROW_GROUP_INDEX: &str = "samples.directory";
 /// Number of rows in a row group, which are collected in memory (about 20 MB).
 pub const ROW_GROUP_ROWS: usize = 131_072;
+/// Length of the names of tasks and operations in the rows of a row group, in bytes, from which on it is written.
+pub const ROW_GROUP_NAMES: usize = 32 << 20;
 
 /// The columns. `part` is whether the row is a sub-operation; `driver` is the number of the load generator, which is
 /// always 0 today. `details` is the text of a JSON object, or null.

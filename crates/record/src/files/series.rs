@@ -25,7 +25,7 @@ use crate::operation_stats::SecondStats;
 const JOURNAL: &str = "series.jsonl";
 const PARQUET: &str = "series.parquet";
 /// Number of journal bytes that become a row group; a row contains up to four encoded histograms of a few kB each.
-const ROW_GROUP_BYTES: usize = 4 << 20;
+pub const ROW_GROUP_BYTES: usize = 4 << 20;
 
 /// The columns. `part` is whether the row is about a sub-operation; `driver` is the number of the load generator, which
 /// is always 0 today.

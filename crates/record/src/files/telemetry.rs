@@ -19,7 +19,8 @@ use crate::files::columns::{self, write};
 use crate::files::durable::{self, OutputFile};
 use crate::files::losses::add_losses;
 use crate::files::telemetry_lines::{JOURNAL, JournalLosses, TelemetryLine, read_lines};
-use crate::telemetry::{SeriesNumber, TaskWindow, TelemetrySeries};
+use crate::files::telemetry_texts::{JournalSeries, SeriesTexts};
+use crate::telemetry::{SeriesNumber, TaskWindow};
 
 /// Name of the file.
 pub const PARQUET: &str = "telemetry.parquet";
@@ -28,7 +29,10 @@ pub const PARQUET: &str = "telemetry.parquet";
 pub const TASKS: &str = "pacenote.tasks";
 
 /// Number of rows of a row group.
-const ROW_GROUP_ROWS: usize = 1 << 17;
+pub const ROW_GROUP_ROWS: usize = 1 << 17;
+/// Length of the texts of all rows of a row group, in bytes; one that has a single row may have more. The rows of a
+/// cluster with long names have half of them.
+pub const ROW_GROUP_TEXTS: usize = 48 << 20;
 
 /// Largest number of tasks whose times are kept: a track has some hundred.
 const MAX_TASKS: usize = 10_000;
@@ -105,7 +109,7 @@ pub fn complete_telemetry(folder: &Path) -> Result<u64, RecordError> {
 /// A journal without its samples.
 #[derive(Debug, Default)]
 struct Journal {
-    series: HashMap<SeriesNumber, TelemetrySeries>,
+    series: JournalSeries,
     tasks: Vec<TaskWindow>,
     /// Number of times of tasks that are not kept.
     tasks_left_out: u64,
@@ -126,16 +130,6 @@ struct Row {
     value: Option<f64>,
 }
 
-/// The texts of a series in the file.
-#[derive(Debug)]
-struct SeriesColumns {
-    source: ByteArray,
-    name: ByteArray,
-    unit: ByteArray,
-    kind: ByteArray,
-    labels: ByteArray,
-}
-
 /// Which tasks ran at a time.
 #[derive(Clone, Copy, Debug)]
 enum RunningTasks {
@@ -154,7 +148,7 @@ struct TaskNames<'a> {
     changes: Vec<i64>,
     /// What runs from the change before a position on, as far as it was asked for.
     running: HashMap<usize, RunningTasks>,
-    names: Vec<String>,
+    names: Vec<ByteArray>,
     positions: HashMap<String, usize>,
     /// Length of all names, in bytes.
     bytes: usize,
@@ -199,8 +193,8 @@ impl<'a> TaskNames<'a> {
             return RunningTasks::Unnamed;
         }
         self.bytes += name.len();
-        self.positions.insert(name.clone(), self.names.len());
-        self.names.push(name);
+        self.names.push(name.as_str().into());
+        self.positions.insert(name, self.names.len() - 1);
         RunningTasks::Named(self.names.len() - 1)
     }
 }
@@ -242,10 +236,10 @@ impl Journal {
         let lines = read_lines(path, |line| {
             match line {
                 TelemetryLine::Series { number, series } => {
-                    journal.series.insert(number, series);
+                    journal.series.add(number, &series)?;
                 }
                 TelemetryLine::Samples { values, .. } => {
-                    let known = values.iter().filter(|(number, _)| journal.series.contains_key(number));
+                    let known = values.iter().filter(|(number, _)| journal.series.get(*number).is_some());
                     let known = known.count() as u64;
                     journal.values += known;
                     journal.orphans += values.len() as u64 - known;
@@ -286,7 +280,7 @@ impl Journal {
         }
         if self.orphans > 0 {
             losses.push(format!(
-                "{} values of {JOURNAL} are not in {PARQUET}, because the lines with their names are damaged",
+                "{} values of {JOURNAL} are not in {PARQUET}, because the lines with their names are damaged or too many",
                 self.orphans
             ));
         }
@@ -297,82 +291,90 @@ impl Journal {
     fn convert(&self, path: &Path, target: OutputFile) -> io::Result<(OutputFile, u64)> {
         let tasks = KeyValue::new(TASKS.to_owned(), serde_json::to_string(&self.tasks)?);
         let properties = columns::properties().set_key_value_metadata(Some(vec![tasks])).build();
-        let mut writer = columns::begin(target, SCHEMA, properties)?;
-        let texts: HashMap<SeriesNumber, SeriesColumns> = self
-            .series
-            .iter()
-            .map(|(number, series)| Ok((*number, SeriesColumns::of(series)?)))
-            .collect::<io::Result<_>>()?;
-        let (mut rows, mut names, mut unnamed) = (Vec::new(), TaskNames::new(&self.tasks), 0);
+        let mut pending = PendingRows {
+            writer: columns::begin(target, SCHEMA, properties)?,
+            series: &self.series,
+            names: TaskNames::new(&self.tasks),
+            rows: Vec::new(),
+            bytes: 0,
+        };
+        let mut unnamed = 0;
         read_lines(path, |line| {
             let TelemetryLine::Samples { time, values } = line else { return Ok(()) };
-            let (before, running) = (rows.len(), names.at(time));
+            let running = pending.names.at(time);
             let task = if let RunningTasks::Named(position) = running { Some(position) } else { None };
-            let known = values.into_iter().filter(|(number, _)| texts.contains_key(number));
-            rows.extend(known.map(|(series, value)| Row { series, time_ns: time, task, value }));
-            unnamed +=
-                if matches!(running, RunningTasks::Unnamed) { (rows.len() - before) as u64 } else { 0 };
-            if rows.len() >= ROW_GROUP_ROWS {
-                write_row_group(&mut writer, &mut rows, &texts, &names)?;
+            for (series, value) in values {
+                let is_row = pending.add(Row { series, time_ns: time, task, value })?;
+                unnamed += u64::from(is_row && matches!(running, RunningTasks::Unnamed));
             }
             Ok(())
         })?;
-        write_row_group(&mut writer, &mut rows, &texts, &names)?;
-        Ok((writer.into_inner()?, unnamed))
+        pending.write()?;
+        Ok((pending.writer.into_inner()?, unnamed))
     }
 }
 
-impl SeriesColumns {
-    fn of(series: &TelemetrySeries) -> io::Result<Self> {
-        Ok(Self {
-            source: series.source.as_str().into(),
-            name: series.name.as_str().into(),
-            unit: series.unit.as_str().into(),
-            kind: series.kind.name().into(),
-            labels: serde_json::to_string(&series.labels)?.as_str().into(),
-        })
-    }
+/// The rows of the next row group.
+struct PendingRows<'a> {
+    writer: SerializedFileWriter<OutputFile>,
+    series: &'a JournalSeries,
+    names: TaskNames<'a>,
+    rows: Vec<Row>,
+    /// Length of their texts.
+    bytes: usize,
 }
 
-fn write_row_group(
-    writer: &mut SerializedFileWriter<OutputFile>,
-    rows: &mut Vec<Row>,
-    texts: &HashMap<SeriesNumber, SeriesColumns>,
-    names: &TaskNames<'_>,
-) -> Result<(), ParquetError> {
-    if rows.is_empty() {
-        return Ok(());
+impl PendingRows<'_> {
+    /// Adds a row, after those before it are written if they are enough. Returns whether its series is known.
+    fn add(&mut self, row: Row) -> Result<bool, ParquetError> {
+        let Some(texts) = self.series.get(row.series) else { return Ok(false) };
+        let task = row.task.and_then(|position| self.names.names.get(position));
+        let bytes = texts.len() + task.map_or(0, ByteArray::len);
+        if self.rows.len() >= ROW_GROUP_ROWS || self.bytes + bytes > ROW_GROUP_TEXTS {
+            self.write()?;
+        }
+        self.bytes += bytes;
+        self.rows.push(row);
+        Ok(true)
     }
-    rows.sort_by_key(|row| (row.series, row.time_ns));
-    let mut row_group = writer.next_row_group()?;
-    let times: Vec<i64> = rows.iter().map(|row| row.time_ns).collect();
-    write::<Int64Type, _>(&mut row_group, "time", &times, None)?;
-    let tasks: Vec<ByteArray> = names.names.iter().map(|name| name.as_str().into()).collect();
-    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.task.is_some())).collect();
-    let present: Vec<ByteArray> = rows.iter().filter_map(|row| tasks.get(row.task?).cloned()).collect();
-    write::<ByteArrayType, _>(&mut row_group, "task", &present, Some(&levels))?;
-    write_texts(&mut row_group, "source", rows, texts, |series| &series.source)?;
-    write_texts(&mut row_group, "name", rows, texts, |series| &series.name)?;
-    let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.value.is_some())).collect();
-    let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
-    write::<DoubleType, _>(&mut row_group, "value", &values, Some(&levels))?;
-    write_texts(&mut row_group, "unit", rows, texts, |series| &series.unit)?;
-    write_texts(&mut row_group, "kind", rows, texts, |series| &series.kind)?;
-    write_texts(&mut row_group, "labels", rows, texts, |series| &series.labels)?;
-    row_group.close()?;
-    rows.clear();
-    Ok(())
+
+    fn write(&mut self) -> Result<(), ParquetError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let (rows, series) = (&mut self.rows, self.series);
+        rows.sort_by_key(|row| (row.series, row.time_ns));
+        let mut row_group = self.writer.next_row_group()?;
+        let times: Vec<i64> = rows.iter().map(|row| row.time_ns).collect();
+        write::<Int64Type, _>(&mut row_group, "time", &times, None)?;
+        let tasks = &self.names.names;
+        let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.task.is_some())).collect();
+        let present: Vec<ByteArray> = rows.iter().filter_map(|row| tasks.get(row.task?).cloned()).collect();
+        write::<ByteArrayType, _>(&mut row_group, "task", &present, Some(&levels))?;
+        write_texts(&mut row_group, "source", rows, series, |series| &series.source)?;
+        write_texts(&mut row_group, "name", rows, series, |series| &series.name)?;
+        let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.value.is_some())).collect();
+        let values: Vec<f64> = rows.iter().filter_map(|row| row.value).collect();
+        write::<DoubleType, _>(&mut row_group, "value", &values, Some(&levels))?;
+        write_texts(&mut row_group, "unit", rows, series, |series| &series.unit)?;
+        write_texts(&mut row_group, "kind", rows, series, |series| &series.kind)?;
+        write_texts(&mut row_group, "labels", rows, series, |series| &series.labels)?;
+        row_group.close()?;
+        rows.clear();
+        self.bytes = 0;
+        Ok(())
+    }
 }
 
 fn write_texts(
     row_group: &mut SerializedRowGroupWriter<'_, OutputFile>,
     column: &str,
     rows: &[Row],
-    texts: &HashMap<SeriesNumber, SeriesColumns>,
-    text: fn(&SeriesColumns) -> &ByteArray,
+    series: &JournalSeries,
+    text: fn(&SeriesTexts) -> &ByteArray,
 ) -> Result<(), ParquetError> {
     let values: Vec<ByteArray> =
-        rows.iter().filter_map(|row| texts.get(&row.series)).map(|series| text(series).clone()).collect();
+        rows.iter().filter_map(|row| series.get(row.series)).map(|series| text(series).clone()).collect();
     write::<ByteArrayType, _>(row_group, column, &values, None)
 }
 
@@ -404,7 +406,7 @@ mod tests {
                 let running = tasks.iter().filter(|task| task.contains(time_ns));
                 let expected = running.map(|task| task.task.as_str()).collect::<Vec<_>>().join(", ");
                 let name = match names.at(time_ns) {
-                    RunningTasks::Named(position) => names.names[position].clone(),
+                    RunningTasks::Named(position) => names.names[position].as_utf8().unwrap().to_owned(),
                     RunningTasks::None | RunningTasks::Unnamed => String::new(),
                 };
                 assert_eq!(name, expected, "at {time_ns}");

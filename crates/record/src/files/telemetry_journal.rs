@@ -9,14 +9,16 @@ use crate::error::RecordError;
 use crate::files::durable::OutputFile;
 use crate::files::telemetry::{PARQUET, complete_telemetry};
 use crate::files::telemetry_lines::{JOURNAL, TelemetryLine};
+use crate::files::telemetry_texts::{SeriesCounts, SeriesLimit, joined};
 use crate::telemetry::{SeriesNumber, TaskWindow, TelemetrySeries};
 
-/// Largest number of series of a race: those of a large cluster with statistics of each shard.
-const MAX_SERIES: usize = 1 << 17;
+/// The number of each series that is not kept. No series of the file has it: it has fewer.
+const NOT_KEPT: SeriesNumber = SeriesNumber(u32::MAX);
 
 /// The telemetry of a running race. Any thread may write to it.
 ///
-/// After an error, what is written later is discarded; [`TelemetryFile::close`] returns the error.
+/// After an error, what is written later is discarded; [`TelemetryFile::close`] returns the error. It does so too if
+/// there are too many series, of which those that came first are recorded to the end.
 #[derive(Debug)]
 pub struct TelemetryFile {
     folder: PathBuf,
@@ -27,7 +29,11 @@ pub struct TelemetryFile {
 struct State {
     /// `None` when the file is closed.
     journal: Option<BufWriter<OutputFile>>,
-    numbers: HashMap<TelemetrySeries, SeriesNumber>,
+    /// Numbers by the texts of the series.
+    numbers: HashMap<Box<[u8]>, SeriesNumber>,
+    counts: SeriesCounts,
+    /// What was reached by the first series that is not kept.
+    limit: Option<&'static SeriesLimit>,
     /// Values that were written.
     values: u64,
     error: Option<RecordError>,
@@ -47,25 +53,36 @@ impl TelemetryFile {
         Ok(Self { folder: folder.to_owned(), state: Mutex::new(state) })
     }
 
-    /// Returns the number of a series, which is the same for the same series.
+    /// Returns the number of a series, which is the same for the same series. Values under the number of a series that
+    /// is not kept are not written.
     pub fn number(&self, series: &TelemetrySeries) -> SeriesNumber {
         let mut state = self.state();
-        if let Some(number) = state.numbers.get(series) {
+        let key = match joined(series) {
+            Ok(key) => key,
+            Err(source) => {
+                state.fail(RecordError::file(&self.folder.join(JOURNAL), source));
+                return NOT_KEPT;
+            }
+        };
+        if let Some(number) = state.numbers.get(key.as_slice()) {
             return *number;
         }
-        let number = SeriesNumber(u32::try_from(state.numbers.len()).unwrap_or(u32::MAX));
-        if state.numbers.len() >= MAX_SERIES {
-            let problem = io::Error::other(format!("there are more than {MAX_SERIES} series"));
-            state.fail(RecordError::file(&self.folder.join(JOURNAL), problem));
-            return number;
+        if let Err(limit) = state.counts.add(&series.source, key.len()) {
+            state.limit.get_or_insert(limit);
+            return NOT_KEPT;
         }
+        let number = SeriesNumber(u32::try_from(state.numbers.len()).unwrap_or(u32::MAX));
         state.append(&self.folder, &TelemetryLine::Series { number, series: series.clone() });
-        state.numbers.insert(series.clone(), number);
+        state.numbers.insert(key.into_boxed_slice(), number);
         number
     }
 
     /// Appends the samples of one instant, in nanoseconds since 1970.
-    pub fn write(&self, time: i64, values: Vec<(SeriesNumber, Option<f64>)>) {
+    pub fn write(&self, time: i64, mut values: Vec<(SeriesNumber, Option<f64>)>) {
+        values.retain(|(number, _)| *number != NOT_KEPT);
+        if values.is_empty() {
+            return;
+        }
         let count = values.len() as u64;
         let mut state = self.state();
         if state.append(&self.folder, &TelemetryLine::Samples { time, values }) {
@@ -82,12 +99,14 @@ impl TelemetryFile {
     ///
     /// # Errors
     ///
-    /// The first error of a write; what could be written is then converted. An error if the file cannot be converted,
-    /// or if another program has changed the journal.
+    /// The first error of a write, or that there were too many series; what could be written is then converted. An
+    /// error if the file cannot be converted, or if another program has changed the journal.
     pub fn close(&self) -> Result<u64, RecordError> {
-        let (journal, values, error) = {
+        let (journal, values, error, limit) = {
             let mut state = self.state();
-            (state.journal.take(), state.values, state.error.take())
+            // The conversion needs the memory.
+            state.numbers = HashMap::new();
+            (state.journal.take(), state.values, state.error.take(), state.limit.take())
         };
         let Some(mut journal) = journal else { return error.map_or(Ok(0), Err) };
         let path = self.folder.join(JOURNAL);
@@ -99,11 +118,12 @@ impl TelemetryFile {
                 format!("another program has changed it: {rows} of {values} values are in {PARQUET}");
             file_error(io::Error::other(problem))
         };
-        match (error, rows) {
-            (Some(error), _) | (None, Err(error)) => Err(error),
-            (None, Ok(rows)) if rows < values => Err(lost(rows)),
-            (None, Ok(rows)) => Ok(rows),
-        }
+        let rows = match (error, rows) {
+            (Some(error), _) | (None, Err(error)) => return Err(error),
+            (None, Ok(rows)) if rows < values => return Err(lost(rows)),
+            (None, Ok(rows)) => rows,
+        };
+        limit.map_or(Ok(rows), |limit| Err(file_error(limit.reached())))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
