@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pacenote.metrics_store import bulk
+from pacenote.metrics_store import bulk, client
 from pacenote.metrics_store.bulk import BulkWriter
 from pacenote.metrics_store.client import StoreClient, StoreRetries, StoreUnavailable
 from pacenote.metrics_store.metrics_documents import Document
@@ -51,6 +51,31 @@ def test_only_documents_that_the_store_was_too_busy_for_are_written_again():
         assert [request.body.count(b"\n") // 2 for request in store.requests] == [2, 1]
         assert b'"id1"' in store.requests[1].body
     assert writer.written.documents == 2
+
+
+def test_a_store_that_answers_each_request_slowly_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client, "FREE_S", 0.3)
+    monkeypatch.setattr(client, "LEAST_RATE", 1_000)
+    monkeypatch.setattr(bulk, "MOST_DOCUMENTS", 10)
+
+    def answer(request):
+        time.sleep(0.1)
+
+    with fake_store(answer=answer) as store:
+        writer = BulkWriter(store.client())
+        with pytest.raises(StoreUnavailable, match="is too slow: its replies have taken"):
+            writer.write("i", documents(1_000))
+    assert 20 <= writer.written.documents <= 50
+
+
+def test_a_store_may_take_long_for_many_documents(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client, "FREE_S", 0.0)
+    monkeypatch.setattr(client, "LEAST_RATE", 5)
+    monkeypatch.setattr(bulk, "MOST_DOCUMENTS", 10)
+    with fake_store() as store:
+        writer = BulkWriter(store.client())
+        writer.write("i", documents(100))
+    assert writer.written.documents == 100
 
 
 def test_a_store_that_remains_too_busy_is_an_error():

@@ -55,6 +55,18 @@ def changed(document: Any, at: tuple[Any, ...], value: object) -> Any:
     return document
 
 
+def test_a_race_that_was_not_asked_for_is_not_returned() -> None:
+    reply = json_response({"hits": {"hits": [{"_source": RACE}]}})
+    with fake_store(answer=lambda request: reply) as store:
+        races = MetricsStore(store.client())
+        assert [races.race(text) is not None for text in ("race-1", "race", "other", "race-12")] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_reply_of_another_form_is_an_error_of_the_store(operation: str) -> None:
     replies: dict[str, Any] = {}

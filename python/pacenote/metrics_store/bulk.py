@@ -65,7 +65,8 @@ class BulkWriter:
         attempt, waiting = 0, chunk
         while waiting:
             attempt += 1
-            waiting = self._send(index, waiting)
+            sent, waiting = len(waiting), self._send(index, waiting)
+            self._client.allow_time(sent - len(waiting))
             if waiting and not self._client.retries.wait(attempt):
                 raise StoreUnavailable(
                     f"the metrics store at {self._client.settings.url} is too busy: it refused "

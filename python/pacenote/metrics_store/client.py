@@ -24,6 +24,14 @@ _CONNECT_TIMEOUT_S = 10.0
 _TIMEOUT_S = 60.0
 """Seconds within which the store must answer a request, as in Rally."""
 
+FREE_S = 600.0
+"""Seconds that a client waits for the store, in all requests together, apart from those for documents."""
+
+LEAST_RATE = 500
+"""Documents per second that the store has to write, on average, when these seconds have passed. A store that
+answers each request just before its timeout would delay the end of a race by hours.
+"""
+
 _REFUSED = (401, 403)
 
 
@@ -60,6 +68,8 @@ class StoreClient:
         self, settings: StoreSettings, retries: StoreRetries = StoreRetries(), timeout_s: float = _TIMEOUT_S
     ) -> None:
         """`timeout_s` limits the time in seconds in which a whole response must arrive."""
+        self._waited_s = 0.0
+        self._allowed_s = FREE_S
         self.settings = settings
         self.retries = retries
         headers = (("authorization", settings.authorization),) if settings.authorization else ()
@@ -79,13 +89,14 @@ class StoreClient:
     ) -> RestResponse:
         """Returns the response, whatever its status, unless the credentials are refused.
 
-        Repeats the request while the store is overloaded or cannot be reached. Raises StoreUnavailable.
+        Repeats the request while the store is overloaded or cannot be reached. Raises StoreUnavailable, also
+        if the store has taken too long for all requests together.
         """
         attempt = 0
         while True:
             attempt += 1
             try:
-                response = self._client.exchange(method, path, body, params)
+                response = self._timed(method, path, body, params)
             except (UntrustedCertificate, ReplyLimitError, UsageError) as error:
                 raise self._unreachable(error) from None
             except EngineError as error:
@@ -96,6 +107,26 @@ class StoreClient:
                 raise self.refusal(f"{method} {path}", response)
             if response.status not in RETRIED or not self.retries.wait(attempt):
                 return response
+
+    def _timed(self, method: str, path: str, body: object, params: Params | None) -> RestResponse:
+        """Sends a request once, and counts the time. Raises what the client raises, and StoreUnavailable if
+        there is no time left.
+        """
+        if self._waited_s > self._allowed_s:
+            raise StoreUnavailable(
+                f"the metrics store at {self.settings.url} is too slow: its replies have taken "
+                f"{self._waited_s:,.0f} s",
+                hint="check its load",
+            )
+        began = time.monotonic()
+        try:
+            return self._client.exchange(method, path, body, params)
+        finally:
+            self._waited_s += time.monotonic() - began
+
+    def allow_time(self, documents: int) -> None:
+        """Gives the store time for documents that it has written."""
+        self._allowed_s += documents / LEAST_RATE
 
     @contextmanager
     def expected_form(self, request: str) -> Generator[None, None, None]:

@@ -120,7 +120,12 @@ class MetricsStore:
         term = {"bool": {"should": [{"term": {"race-id": reference}}, {"prefix": {"race-id": reference}}]}}
         documents = self._search("races", {"query": term, "size": 100})
         # Backing indices that were rolled over may have a race twice.
-        races = {(one["race-id"], str(one.get("race-timestamp"))): one for one in documents}
+        races = {
+            (one["race-id"], str(one.get("race-timestamp"))): one
+            for one in documents
+            # A store may answer with others than those it was asked for.
+            if one["race-id"].startswith(reference)
+        }
         exact = [one for (race_id, _), one in races.items() if race_id == reference]
         matching = exact or list(races.values())
         if len(matching) < 2:
