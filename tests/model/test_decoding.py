@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import codecs
 import json
+import sys
 import time
 import tracemalloc
 
 import pytest
 
 from pacenote.model import decoding
-from pacenote.model.decoding import NotFinite, TooDeep, TooManyValues, UnusableNumber, parse_json, parse_toml
+from pacenote.model.decoding import (
+    NotFinite,
+    TooDeep,
+    TooManyValues,
+    UnusableNumber,
+    memory_of_values,
+    parse_json,
+    parse_toml,
+)
 
 DEEP = 100_000
 
@@ -87,6 +96,26 @@ def test_the_values_of_a_document_may_take_512_mib() -> None:
         parse_json(b"[" + b"," * 6_000_000)
     with pytest.raises(TooManyValues, match="its values take more than 512 MiB"):
         parse_json(b"[" + b"," * 12_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_character"), [("a", 1), ("é", 2), ("\u20ac", 2), ("\U0001f600", 4)]
+)
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+def test_long_texts_take_memory(text: str, bytes_per_character: int, ensure_ascii: bool) -> None:
+    long = "a" * 10_000 + text
+    document = json.dumps([long], ensure_ascii=ensure_ascii).encode()
+    assert sys.getsizeof(long) >= 10_000 * (bytes_per_character if text != "é" else 1)
+    assert memory_of_values(document) >= sys.getsizeof(long)
+
+
+def test_a_long_text_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_MEMORY_BYTES", 1 << 20)
+    assert parse_json(json.dumps("a" * 1_000_000)) == "a" * 1_000_000
+    for document in ("a" * 1_100_000, "a" * 300_000 + "\u20ac"):
+        for ensure_ascii in (True, False):
+            with pytest.raises(TooManyValues):
+                parse_json(json.dumps(document, ensure_ascii=ensure_ascii))
 
 
 @pytest.mark.parametrize("text", ["[", "]", "}{", "[]" * 3])

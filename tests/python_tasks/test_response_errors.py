@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from pacenote.model import decoding
 from pacenote.operations.runner import DriverResponse, UnexpectedResponse
 from pacenote.python_tasks.response_errors import ResponseError, parse_response_error
 
@@ -16,6 +17,14 @@ def test_a_body_that_is_too_deep_to_parse_is_no_json() -> None:
     assert parse_response_error(DEEP).reason.startswith('{"a":{"a":')
     with pytest.raises(UnexpectedResponse, match="the response is not JSON"):
         DriverResponse(200, (), DEEP).json()
+
+
+def test_a_body_that_is_too_large_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_REPLY_BYTES", 1 << 20)
+    body = json.dumps({"error": {"type": "x", "reason": "r" * (1 << 20)}}).encode()
+    assert parse_response_error(body).kind == ""
+    with pytest.raises(UnexpectedResponse, match="the response is larger than 1 MiB"):
+        DriverResponse(200, (), body).json()
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ _COSTS = {b"{": 140, b"[": 64, b",": 60, b":": 60}
 text or a number with its place in a list, and of a key with its place in an object.
 """
 
+_WIDE_CHARACTER = 4
+"""Bytes that each character of a text takes if one of them is not in ASCII, as in the worst case."""
+
+MAX_REPLY_BYTES = 64 << 20
+"""Size of the largest body of an operation's response that is parsed, like that of a reply to the engine's
+client.
+"""
+
 _MAX_DIGITS = 100
 """Digits of an integer. One of 309 digits is larger than any float, and sums and products of shorter ones may
 be.
@@ -114,8 +122,19 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
 
 
 def memory_of_values(text: bytes) -> int:
-    """Returns about how many bytes of memory the values of a JSON document take."""
-    return sum(cost * text.count(character) for character, cost in _COSTS.items())
+    """Returns about how many bytes of memory the values of a JSON document take, at most."""
+    structure = sum(cost * text.count(character) for character, cost in _COSTS.items())
+    is_wide = not text.isascii() or b"\\u" in text
+    return structure + len(text) * (_WIDE_CHARACTER if is_wide else 1)
+
+
+def parse_reply(body: bytes) -> Any:
+    """Returns the body of an operation's response as `parse_json` does. Raises ValueError; it is a
+    ReplyTooLarge if the body has more than `MAX_REPLY_BYTES`.
+    """
+    if len(body) > MAX_REPLY_BYTES:
+        raise ReplyTooLarge
+    return parse_json(body)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
@@ -187,6 +206,13 @@ class TooManyValues(ValueError):
 
     def __init__(self) -> None:
         super().__init__(f"its values take more than {MAX_MEMORY_BYTES >> 20} MiB of memory")
+
+
+class ReplyTooLarge(ValueError):
+    """The body of a response has more than `MAX_REPLY_BYTES`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"is larger than {MAX_REPLY_BYTES >> 20} MiB")
 
 
 class UnusableNumber(ValueError):

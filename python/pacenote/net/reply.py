@@ -9,13 +9,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacenote.errors import EngineError
-from pacenote.model.decoding import MAX_DEPTH, TooDeep, TooManyValues, UnusableNumber, parse_json
+from pacenote.model.decoding import (
+    MAX_DEPTH,
+    MAX_REPLY_BYTES,
+    TooDeep,
+    TooManyValues,
+    UnusableNumber,
+    parse_json,
+)
 from pacenote.model.printable import make_encodable
 
 if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse
 
-MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_BODY_BYTES = MAX_REPLY_BYTES
 """Maximum size of a body after decompression."""
 
 LARGE_BODY_BYTES = 1 << 20

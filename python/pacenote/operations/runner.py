@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from pacenote.errors import DriverError
-from pacenote.model.decoding import parse_json
+from pacenote.model.decoding import ReplyTooLarge, parse_reply
 from pacenote.model.printable import single_line
 from pacenote.model.problems import preview
 from pacenote.model.work import Headers, Request, RetryPolicy
@@ -51,9 +51,11 @@ class DriverResponse:
     """The decompressed body."""
 
     def json(self) -> Any:
-        """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON."""
+        """Returns the parsed body. Raises `UnexpectedResponse` if it is not JSON, or too large."""
         try:
-            return parse_json(self.body)
+            return parse_reply(self.body)
+        except ReplyTooLarge as cause:
+            raise UnexpectedResponse(f"the response {cause}") from cause
         except (ValueError, RecursionError) as cause:
             cut = "…" if len(self.body) > _MAX_SHOWN_BYTES else ""
             text = self.body[:_MAX_SHOWN_BYTES].decode(errors="replace") + cut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pacenote.model.decoding import parse_json
+from pacenote.model.decoding import parse_reply
 from pacenote.model.foreign_messages import reason_text
 from pacenote.model.printable import shortened
 
@@ -30,7 +30,7 @@ class ResponseError:
 def parse_response_error(body: bytes) -> ResponseError:
     """Returns the error in the body of a response. Never raises."""
     try:
-        document = parse_json(body)
+        document = parse_reply(body)
         error = document["error"] if "error" in document else _first_failure(document)
         if isinstance(error, str):
             return ResponseError("", _one_line(error))
