@@ -51,6 +51,40 @@ fn reading_a_response_takes_hardly_more_memory_than_its_body() {
     // One after the other: the memory is that of the process.
     values_of_responses_are_not_parsed_whole();
     a_long_name_is_not_repeated_for_each_figure();
+    long_texts_are_not_copied();
+}
+
+fn long_texts_are_not_copied() {
+    // The server and the driver have the body; each further copy takes at least as much, and an error of the parser
+    // that quotes it six times as much.
+    let text = "\x7f".repeat(11 << 20);
+    let health = || {
+        checked(
+            json!({"kind": "health", "status": "green", "no_relocating_shards": false}),
+            "weight",
+            json!(1),
+        )
+    };
+    let search = || request("GET", "/_search");
+    for (case, planned, body, expected) in [
+        ("error", search(), format!(r#"{{"error":"{text}"}}"#), "the engine reports an error: \x7f"),
+        (
+            "reason",
+            search(),
+            format!(r#"{{"error":{{"reason":"{text}"}}}}"#),
+            "the engine reports an error: \x7f",
+        ),
+        (
+            "took",
+            search(),
+            format!(r#"{{"took":"{text}"}}"#),
+            "the response has invalid JSON or a value of the",
+        ),
+        ("status", health(), format!(r#"{{"status":"{text}"}}"#), "health is \x7f"),
+    ] {
+        let race = race(case, planned, body);
+        assert!(reason(&race).starts_with(expected), "{case}: {}", reason(&race));
+    }
 }
 
 fn values_of_responses_are_not_parsed_whole() {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use pacenote_plan::{Check, Placeholder, Request};
 use pacenote_record::{Details, ErrorClass};
-use serde_json::Value;
 
 use super::busy_replies::BusyReplies;
 use super::captures::{Captured, Captures, too_long};
@@ -19,7 +18,9 @@ use crate::error::DriveError;
 use crate::response::body::{invalid_json, is_2xx};
 use crate::response::check::{check_response, failed_assertion, failed_assertion_of_details};
 use crate::response::details::ResponseDetails;
-use crate::response::json_scan::{InvalidJson, first_value_in_slices, scalar, value_at_path_in_slices};
+use crate::response::json_scan::{
+    InvalidJson, first_value_in_slices, parse_first, scalar, value_at_path_in_slices,
+};
 use crate::response::outcome::WorkOutcome;
 use crate::response::selection::asks_for_other_format;
 use crate::slices::Slices;
@@ -361,14 +362,12 @@ async fn captured_value(body: &[u8], path: &str) -> Result<Result<Option<String>
     let Some(text) = value_at_path_in_slices(body, path.split('.'), &mut slices).await? else {
         return Ok(Ok(None));
     };
-    if text.starts_with(b"\"")
-        && let Some(failure) = too_long(path, first_value_in_slices(text, &mut slices).await?)
-    {
-        return Ok(Err(failure));
+    if !text.starts_with(b"\"") {
+        return scalar(text).map(|_| Ok(None));
     }
-    match scalar(text)? {
-        Value::String(text) => Ok(Ok(Some(text))),
-        _ => Ok(Ok(None)),
+    match too_long(path, first_value_in_slices(text, &mut slices).await?) {
+        Some(failure) => Ok(Err(failure)),
+        None => parse_first(text).map(|text| Ok(Some(text))),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::response::json_scan::{
     Fields, InvalidJson, field_in_slices, first_value_in_slices, parse_first, parse_scalar, scalar,
     value_at_path_in_slices,
 };
+use crate::response::json_text::MAX_SCALAR_BYTES;
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
 
@@ -163,20 +164,21 @@ pub fn parse_took(value: &[u8]) -> Result<Option<u64>, InvalidJson> {
 pub enum ComparedValue {
     /// A value that is parsed.
     Parsed(Value),
-    /// The beginning of an object or array that is too long to be the value of any plan.
+    /// The beginning of a value that is too long to be that of any plan.
     Long(String),
 }
 
 impl ComparedValue {
-    /// Reads the value that `text` starts with. A long object or array is only validated, because to parse it would take
-    /// many times its size in memory.
+    /// Reads the value that `text` starts with. A long one is only validated, because to parse an object or array would
+    /// take many times its size in memory.
     ///
     /// # Errors
     ///
     /// [`InvalidJson`] if it is not valid, or nothing follows it.
     pub async fn read(text: &[u8], slices: &mut Slices) -> Result<Self, InvalidJson> {
         let json = first_value_in_slices(text, slices).await?;
-        if json.len() > MAX_PARSED_BYTES && matches!(json.first(), Some(b'{' | b'[')) {
+        let is_scalar = !matches!(json.first(), Some(b'{' | b'['));
+        if json.len() > if is_scalar { MAX_SCALAR_BYTES } else { MAX_PARSED_BYTES } {
             return validate(json).map(|()| Self::Long(excerpt(json)));
         }
         parse_first(text).map(Self::Parsed)

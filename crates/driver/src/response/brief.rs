@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::response::json_scan::{Fields, InvalidJson, is_name, parse_scalar, scalar, unescape};
+use crate::response::json_scan::{Fields, InvalidJson, is_name, parse_scalar, scalar};
+use crate::response::json_text::beginning;
 
 /// The fields of a JSON object.
 pub type Object = Map<String, Value>;
@@ -52,8 +53,18 @@ pub fn optional<T: DeserializeOwned>(text: Option<&[u8]>) -> Result<Option<T>, I
 
 /// Returns the beginning of a text, as [`optional`] returns values.
 pub fn optional_text(text: Option<&[u8]>) -> Result<Option<String>, InvalidJson> {
-    let text: Option<String> = optional(text)?;
-    Ok(text.as_deref().map(shortened))
+    Ok(optional_long_text(text)?.as_deref().map(shortened))
+}
+
+/// Returns a text, or what [`scalar`] reads of it, as [`optional`] returns values.
+pub fn optional_long_text(text: Option<&[u8]>) -> Result<Option<String>, InvalidJson> {
+    match text {
+        Some([b'"', ..]) => match text.map(scalar).transpose()? {
+            Some(Value::String(text)) => Ok(Some(text)),
+            _ => Err(InvalidJson),
+        },
+        _ => optional::<()>(text).map(|_| None),
+    }
 }
 
 /// Returns what starts with an object, as [`optional`] returns values.
@@ -94,7 +105,7 @@ pub fn scalars(object: &[u8]) -> Result<Object, InvalidJson> {
 
 /// Returns the beginning of a key, whose escapes are resolved.
 pub fn name_of(key: &[u8]) -> String {
-    unescape(key).map_or_else(String::new, |name| shortened(&name))
+    beginning(key).map_or_else(String::new, |name| shortened(&name))
 }
 
 /// Returns the beginning of a name; an ellipsis marks one that is cut off.

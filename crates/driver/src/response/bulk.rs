@@ -5,8 +5,12 @@ use std::borrow::Cow;
 use pacenote_record::{ErrorClass, Failure, FailureUnit};
 use serde::Deserialize;
 
-use crate::response::body::{ends_object, excerpt, http_error, invalid_json, is_2xx, parse_took};
-use crate::response::json_scan::{Elements, Fields, InvalidJson, parse_first, parse_scalar, split_integer};
+use crate::response::body::{ends_object, excerpt, http_error, invalid_json, is_2xx, parse_took, validate};
+use crate::response::brief::{fields_of, optional, optional_long_text, optional_object};
+use crate::response::json_scan::{
+    Elements, Fields, InvalidJson, followed_value, parse_scalar, split_integer,
+};
+use crate::response::json_text::MAX_SCALAR_BYTES;
 use crate::response::outcome::WorkOutcome;
 use crate::slices::Slices;
 
@@ -143,6 +147,25 @@ impl<'a> BulkFields<'a> {
     }
 }
 
+impl<'a> BulkItem<'a> {
+    /// Reads the result that `text` starts with.
+    fn read(text: &'a [u8]) -> Result<Self, InvalidJson> {
+        let result = followed_value(text)?;
+        if result.len() <= MAX_SCALAR_BYTES {
+            return serde_json::from_slice(result).map_err(|_| InvalidJson);
+        }
+        // The parser would copy texts of any length, into its error if they are in the place of a number.
+        validate(result)?;
+        let [status, error] = fields_of(text, ["status", "error"])?;
+        let error = optional_object(error)?.map(|error| {
+            let [error_type, reason] = fields_of(error, ["type", "reason"])?;
+            let error_type = optional_long_text(error_type)?.unwrap_or_default().into();
+            Ok(BulkItemError { error_type, reason: optional_long_text(reason)?.map(Cow::Owned) })
+        });
+        Ok(Self { status: optional(status)?.unwrap_or_default(), error: error.transpose()? })
+    }
+}
+
 impl BulkItem<'_> {
     /// Returns whether the engine rejected the document because it is overloaded. Such a document also counts as failed
     /// if the response states no error for it.
@@ -198,7 +221,7 @@ impl BulkTally {
         while let Some(element) = elements.next_in_slices(slices).await {
             let mut actions = Fields::new(element);
             let (_, result) = actions.next().ok_or(InvalidJson)?;
-            tally.add(&parse_first(result)?);
+            tally.add(&BulkItem::read(result)?);
             if actions.next().is_some() || !actions.is_closed() {
                 return Err(InvalidJson);
             }
@@ -285,6 +308,33 @@ mod tests {
         let counts: Vec<_> =
             result.failures.iter().map(|failure| (failure.error_type.as_str(), failure.count)).collect();
         assert_eq!(counts, [("rejected", 2), ("conflict", 1)]);
+    }
+
+    #[test]
+    fn a_long_item_is_read_like_a_short_one() {
+        let check_long = |body: &str| {
+            let sent = SentBulk { documents: 1, filters_fields: false };
+            count_pauses(check_bulk_response(200, body.as_bytes(), sent, None)).0
+        };
+        let item = |text: &str| {
+            format!(
+                r#"{{"errors":true,"items":[{{"index":{{"status":409,"x":["{text}"],
+                "error":{{"type":"conflict","reason":"because {text}"}}}}}}]}}"#
+            )
+        };
+        for length in [10, MAX_SCALAR_BYTES, 1 << 20] {
+            let result = check_long(&item(&"é".repeat(length)));
+            let failure = &result.failures[0];
+            assert_eq!((failure.status, failure.error_type.as_str(), failure.count), (409, "conflict", 1));
+            assert!(failure.reason.starts_with("because éé"), "{length}");
+            assert!(failure.reason.len() <= MAX_SCALAR_BYTES + 3, "{length}");
+        }
+        for damaged in [
+            item(&"x".repeat(1 << 20)).replacen("409", r#""409""#, 1),
+            item(&format!("{}\u{1}", "x".repeat(1 << 20))),
+        ] {
+            assert_eq!(check_long(&damaged).error_class, ErrorClass::Protocol);
+        }
     }
 
     #[test]

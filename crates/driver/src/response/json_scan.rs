@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
+use crate::response::json_text::{MAX_SCALAR_BYTES, beginning, unescape};
 use crate::slices::{SLICE, Slices};
 
 /// Length up to which the end of a string is searched for byte by byte.
@@ -263,31 +264,52 @@ async fn element_in_slices<'a>(
 ///
 /// [`InvalidJson`] if it is not a valid value of this type.
 pub fn parse_first<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, InvalidJson> {
-    let after = skip_value(text);
-    if after.is_empty() {
-        return Err(InvalidJson);
-    }
-    serde_json::from_slice(&text[..text.len() - after.len()]).map_err(|_| InvalidJson)
+    serde_json::from_slice(followed_value(text)?).map_err(|_| InvalidJson)
 }
 
-/// Parses the number, boolean or string that `text` starts with, as [`parse_first`] does.
+/// Returns the value that `text` starts with, which is not parsed.
+///
+/// # Errors
+///
+/// [`InvalidJson`] if nothing follows it.
+pub fn followed_value(text: &[u8]) -> Result<&[u8], InvalidJson> {
+    let after = skip_value(text);
+    if after.is_empty() { Err(InvalidJson) } else { Ok(&text[..text.len() - after.len()]) }
+}
+
+/// Parses the number, boolean or null that `text` starts with, as [`parse_first`] does.
 ///
 /// # Errors
 ///
 /// [`InvalidJson`] if it is not a valid value of this type.
 pub fn parse_scalar<T: DeserializeOwned>(text: &[u8]) -> Result<T, InvalidJson> {
-    // An object or array is rejected without searching for its end.
-    if matches!(text.first(), Some(b'{' | b'[')) { Err(InvalidJson) } else { parse_first(text) }
+    // An object, array or string is rejected without searching for its end: the parser's error would contain the whole
+    // string.
+    if matches!(text.first(), Some(b'{' | b'[' | b'"')) {
+        return Err(InvalidJson);
+    }
+    let value = followed_value(text)?;
+    if value.len() > MAX_SCALAR_BYTES {
+        return Err(InvalidJson);
+    }
+    serde_json::from_slice(value).map_err(|_| InvalidJson)
 }
 
 /// Parses the value that `text` starts with, as [`parse_first`] does, if it is not an object or array; these are
-/// returned as null.
+/// returned as null. Of a long string, only the [`beginning`] is read.
 ///
 /// # Errors
 ///
 /// [`InvalidJson`] if it is not valid.
 pub fn scalar(text: &[u8]) -> Result<Value, InvalidJson> {
-    if matches!(text.first(), Some(b'{' | b'[')) { Ok(Value::Null) } else { parse_first(text) }
+    match text.first() {
+        Some(b'{' | b'[') => Ok(Value::Null),
+        Some(b'"') => {
+            let value = followed_value(text)?;
+            beginning(&value[1..value.len() - 1]).map(Value::String).ok_or(InvalidJson)
+        }
+        _ => parse_scalar(text),
+    }
 }
 
 /// Returns the value that `text` starts with, without what follows it. Does not allocate.
@@ -315,12 +337,6 @@ pub fn first_value(text: &[u8]) -> &[u8] {
 pub async fn first_value_in_slices<'a>(text: &'a [u8], slices: &mut Slices) -> Result<&'a [u8], InvalidJson> {
     let after = skip_value_in_slices(text, slices).await;
     if after.is_empty() { Err(InvalidJson) } else { Ok(text[..text.len() - after.len()].trim_ascii_end()) }
-}
-
-/// Returns the content of a string, such as a key, with its escapes resolved.
-#[must_use]
-pub fn unescape(content: &[u8]) -> Option<String> {
-    serde_json::from_slice(&[b"\"", content, b"\""].concat()).ok()
 }
 
 /// Returns what follows the value that `text` starts with.

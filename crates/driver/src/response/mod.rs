@@ -4,7 +4,7 @@
 //! [`check`] evaluates the status and body of a response, with the rules in [`search`], [`async_search`] and
 //! [`administration`], and [`bulk`] the items of a bulk; [`selection`] determines what the request has selected of them.
 //! [`outcome`] contains the result, [`details`] and [`profile`] what is kept of a response besides, whose size [`brief`]
-//! limits, and [`json_scan`] reads single fields of a body. `operation` calls this module; `worker` and `python` use the
+//! limits, [`json_scan`] reads single fields of a body, and [`json_text`] their texts. `operation` calls this module; `worker` and `python` use the
 //! result. This module works only on bytes: it uses no connection and sends nothing.
 
 #[cfg(test)]
@@ -18,6 +18,7 @@ pub mod bulk;
 pub mod check;
 pub mod details;
 pub mod json_scan;
+mod json_text;
 pub mod outcome;
 mod profile;
 mod search;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Number, Value};
 
 use crate::response::brief::{
-    Object, entry, fields_of, optional, optional_list, optional_object, optional_text, shortened,
+    Object, entry, fields_of, optional, optional_list, optional_long_text, optional_object, optional_text,
+    shortened,
 };
 use crate::response::json_scan::{Elements, InvalidJson};
 
@@ -64,7 +65,7 @@ impl Figures {
 
     fn add_operator(&mut self, driver: &str, position: usize, operator: &[u8]) {
         let [name, status] = fields_of(operator, ["operator", "status"]).unwrap_or_default();
-        let name = match optional::<String>(name) {
+        let name = match optional_long_text(name) {
             // The arguments follow the name in brackets.
             Ok(Some(text)) => shortened(text.split('[').next().unwrap_or(&text)),
             _ => format!("operator_{position}"),
