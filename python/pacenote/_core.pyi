@@ -687,7 +687,8 @@ class TelemetryFile:
         """Returns the time for samples: nanoseconds since 1970 that never go backwards."""
 
     def write(self, time_ns: int, samples: Sequence[_TelemetrySample]) -> None:
-        """Appends samples of one time. If the disk does not accept them, `close` raises the error.
+        """Appends samples of one time. If the disk does not accept them, or there are too many series,
+        `close` raises the error.
 
         Raises CoreError for another kind than `gauge` and `counter`.
         """

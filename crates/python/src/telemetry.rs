@@ -1,6 +1,6 @@
 //! The telemetry of a race: writing it, sampling the host, and reading it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -37,10 +37,12 @@ impl PyTelemetryFile {
         self.clock.now_ns()
     }
 
-    /// Appends samples with the same time.
-    fn write(&self, py: Python<'_>, time_ns: i64, samples: Vec<Sample>) -> PyResult<()> {
-        let mut values = Vec::with_capacity(samples.len());
-        for (source, name, value, unit, kind, labels) in samples {
+    /// Appends samples with the same time. They are converted one after the other, because their labels are long
+    /// together.
+    fn write(&self, py: Python<'_>, time_ns: i64, samples: &Bound<'_, PyAny>) -> PyResult<()> {
+        let mut values = Vec::new();
+        for sample in samples.try_iter()? {
+            let (source, name, value, unit, kind, labels): Sample = sample?.extract()?;
             let kind = SeriesKind::of_name(&kind)
                 .ok_or_else(|| core_error(format!("there is no kind of samples {kind:?}")))?;
             let series = TelemetrySeries { source, name, unit, kind, labels };
@@ -116,6 +118,8 @@ pub fn telemetry_points(
     source: &str,
     names: Vec<String>,
 ) -> PyResult<Vec<Points>> {
+    // There are as many names as series if a server chooses them.
+    let names: HashSet<String> = names.into_iter().collect();
     let is_wanted = |series: &TelemetrySeries| series.source == source && names.contains(&series.name);
     let found =
         py.detach(|| pacenote_record::telemetry_points(&file, is_wanted, MOST_POINTS)).map_err(core_error)?;
