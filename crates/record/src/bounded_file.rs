@@ -15,8 +15,6 @@ use crate::page_headers::{PageHeader, check_schema};
 
 /// Rows of a file that are never too many for its size.
 const ALWAYS_ROWS: u64 = 1 << 20;
-/// Rows for each byte of a file with more rows; those that Pacenote writes have less than one.
-const ROWS_PER_BYTE: u64 = 16;
 /// Rows of a row group; those that Pacenote writes have about half as many.
 pub const GROUP_ROWS: u64 = 1 << 18;
 /// Bytes of the pages of a row group without compression; those that Pacenote writes have a quarter of them.
@@ -34,12 +32,24 @@ const FOOTER_END: u64 = 8;
 /// What ends a file that has a footer.
 const MAGIC: [u8; 4] = *b"PAR1";
 
-/// Rows of `samples.parquet`: a week of 50,000 operations per second.
-pub const SAMPLE_ROWS: u64 = 1 << 35;
-/// Rows of `series.parquet`: a week in which operations of 13 kinds end in every second.
-pub const SERIES_ROWS: u64 = 1 << 23;
-/// Rows of `telemetry.parquet`: 77 days of 161 values per second, as of one node, or 15 hours of 500 nodes.
-pub const TELEMETRY_ROWS: u64 = 1 << 30;
+/// How many rows a file may have.
+#[derive(Debug, Clone, Copy)]
+pub struct RowLimit {
+    /// In all.
+    pub rows: u64,
+    /// For each byte of a file with many rows.
+    pub per_byte: u64,
+}
+
+/// Rows of `samples.parquet`: a week of 50,000 operations per second. Those that Pacenote writes have less than one for
+/// each byte.
+pub const SAMPLE_ROWS: RowLimit = RowLimit { rows: 1 << 35, per_byte: 16 };
+/// Rows of `series.parquet`: a week in which operations of 13 kinds end in every second. Those that Pacenote writes have
+/// less than one for each byte.
+pub const SERIES_ROWS: RowLimit = RowLimit { rows: 1 << 23, per_byte: 16 };
+/// Rows of `telemetry.parquet`: 77 days of 161 values per second, as of one node, or 15 hours of 500 nodes. Values that
+/// never change take hardly more than the metadata of their row group, which has more than a kilobyte.
+pub const TELEMETRY_ROWS: RowLimit = RowLimit { rows: 1 << 30, per_byte: 128 };
 
 /// A Parquet file whose row groups are read one after the other.
 pub struct BoundedFile {
@@ -53,17 +63,17 @@ impl BoundedFile {
     /// # Errors
     ///
     /// An error if the file does not exist, cannot be read, is damaged or has too many rows.
-    pub fn open(path: &Path, most_rows: u64) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, most: RowLimit) -> Result<Self, ReadError> {
         let file = durable::open_regular(path)?;
         let bytes = file.metadata()?.len();
         check_footer(&file)?;
         let reader = SerializedFileReader::new(file.try_clone()?)?;
         let opened = Self { reader, file };
         let rows = opened.checked_rows()?;
-        if rows > most_rows {
-            return Err(ReadError::TooLarge(format!("has {rows} rows; at most {most_rows} are read")));
+        if rows > most.rows {
+            return Err(ReadError::TooLarge(format!("has {rows} rows; at most {} are read", most.rows)));
         }
-        if rows > ALWAYS_ROWS && rows / ROWS_PER_BYTE > bytes {
+        if rows > ALWAYS_ROWS && rows / most.per_byte > bytes {
             return Err(ReadError::TooLarge(format!("has {rows} rows in only {bytes} bytes")));
         }
         Ok(opened)

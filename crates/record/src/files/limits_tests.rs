@@ -1,17 +1,21 @@
 //! No file that Pacenote writes is too large for its own reader, whatever a server reports.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use super::durable::MAX_LINE_BYTES;
+use super::fixtures::{catalog, sample};
 use super::pending_details::ROW_GROUP_DETAILS;
-use super::samples_schema::{ROW_GROUP_NAMES, ROW_GROUP_ROWS};
+use super::samples::SamplesFile;
+use super::samples_schema::{PARQUET, ROW_GROUP_NAMES, ROW_GROUP_ROWS};
 use super::telemetry_journal::TelemetryFile;
 use super::telemetry_texts::{HOST_LIMIT, OTHER_LIMIT};
 use super::{series, telemetry};
-use crate::bounded_file::{DICTIONARY_BYTES, GROUP_BYTES, GROUP_ROWS};
+use crate::bounded_file::{DICTIONARY_BYTES, GROUP_BYTES, GROUP_ROWS, TELEMETRY_ROWS};
 use crate::buffers::BUFFER_CAPACITY;
 use crate::column_reader::MOST_COLUMN_BYTES;
-use crate::details::MAX_WAITING_BYTES;
+use crate::details::{Details, DetailsMemory, MAX_WAITING_BYTES, SampleBatch, SampleDetails};
+use crate::sample_reader::SampleReader;
 use crate::telemetry::{SeriesKind, TelemetrySeries};
 use crate::telemetry_reader::{MOST_KEY_BYTES, MOST_SERIES, telemetry_cuts};
 
@@ -67,6 +71,52 @@ fn telemetry_with_long_names_can_be_read() {
     assert_eq!(cuts.series.len(), 20);
 }
 
+#[derive(Debug)]
+struct LongDetails;
+
+impl Details for LongDetails {
+    fn size(&self) -> usize {
+        1
+    }
+
+    fn to_json(&self) -> Option<String> {
+        Some("x".repeat(24 << 20))
+    }
+}
+
+#[test]
+fn long_details_that_arrive_together_can_be_read() {
+    let (folder, catalog) = (tempfile::tempdir().unwrap(), catalog());
+    let memory = DetailsMemory::default();
+    let details =
+        |position| SampleDetails { position, details: memory.reserve(Box::new(LongDetails)).unwrap() };
+    let batch = SampleBatch { samples: vec![sample(); 9], details: [1, 3, 7].map(details).into() };
+    let mut file = SamplesFile::create(folder.path()).unwrap();
+    file.append(&batch, &catalog).unwrap();
+    assert_eq!(file.close(&catalog, 0).rows, 9);
+    let mut reader = SampleReader::open(&folder.path().join(PARQUET)).unwrap();
+    let mut detailed = Vec::new();
+    for row in 0..9 {
+        let rows = reader.next_rows(1).unwrap();
+        detailed.extend(rows[0].details.as_ref().map(|text| (row, text.len())));
+    }
+    assert_eq!(detailed, [1, 3, 7].map(|row| (row, 24 << 20)));
+}
+
+#[test]
+fn telemetry_that_never_changes_can_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = TelemetryFile::create(folder.path()).unwrap();
+    let numbers: Vec<_> = (0..1_000).map(|number| file.number(&long_series("s", number, 0))).collect();
+    for time in 0..131 {
+        file.write(time, numbers.iter().map(|number| (*number, None)).collect());
+    }
+    let rows = file.close().unwrap();
+    let bytes = fs::metadata(folder.path().join(telemetry::PARQUET)).unwrap().len();
+    // Other series may be told apart by even fewer bytes.
+    assert!(2 * rows / bytes <= TELEMETRY_ROWS.per_byte, "{rows} rows in {bytes} bytes");
+}
+
 #[test]
 fn a_server_with_too_many_series_does_not_end_the_telemetry_of_the_host() {
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +130,10 @@ fn a_server_with_too_many_series_does_not_end_the_telemetry_of_the_host() {
         file.write(time, vec![(few, Some(1.0)), (host, Some(1.0))]);
     }
     let error = file.close().unwrap_err().to_string();
-    assert!(error.contains("67108864 bytes of their names and labels; the values of further ones"), "{error}");
+    assert!(
+        error.contains("67108864 bytes of their names and labels; the values of further ones"),
+        "{error}"
+    );
     let cuts = telemetry_cuts(&folder.path().join(telemetry::PARQUET)).unwrap();
     let sources: Vec<_> = cuts.series.iter().map(|series| series.series.source.as_str()).collect();
     assert_eq!((sources.len(), sources[0], sources[1]), (2, "host", "node-stats"));
