@@ -215,6 +215,14 @@ def test_a_link_that_leads_out_is_not_taken(tmp_path: Path, target: str) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["tree"]
 
 
+def test_links_that_lead_through_too_many_others_are_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    for number in range(60):
+        (tmp_path / "tree" / f"link{number}").symlink_to(f"link{number + 1}")
+    with pytest.raises(OSError, match="is a link that leads out of its folder, or through too many links"):
+        take_tree(tmp_path / "tree")
+
+
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_a_file_that_may_be_of_another_user_is_not_taken(tmp_path: Path, kind: str) -> None:
     (tmp_path / "tree").mkdir()

@@ -61,6 +61,9 @@ def test_other_paths_are_as_they_are(tmp_path: Path) -> None:
         assert paths_in(odd) == ()
     assert real_path(tmp_path / "link") == real_path(tmp_path) / "file"
     assert real_path(Path("a\0b")) == Path("a\0b")
+    for number in range(1500):
+        (tmp_path / f"chain{number}").symlink_to(f"chain{number + 1}")
+    assert real_path(tmp_path / "chain0").parent == tmp_path
 
 
 @pytest.mark.parametrize("seconds", [10**12, 10**17, -(10**12)])

@@ -18,7 +18,7 @@ from pacenote.system.folder_trees import (
     too_deep,
     too_many_names,
 )
-from pacenote.system.paths import real_path
+from pacenote.system.paths import leads_through_proc, real_path
 from pacenote.system.sparse_files import copy_content
 
 _MAX_LINKS = 10_000
@@ -97,11 +97,15 @@ class _Copy:
         os.fchmod(target, 0o755)
 
     def check_links(self, folder: Path) -> None:
-        """Raises OSError if a link leads out of the copy, which only the current user may change."""
+        """Raises OSError if a link leads out of the copy, which only the current user may change, or through
+        too many links.
+        """
         top = real_path(folder)
         for link in self.links:
-            if not Path(os.path.realpath(folder / link)).is_relative_to(top):
-                raise OSError(errno.EPERM, f"{link} is a link that leads out of its folder")
+            if leads_through_proc(folder / link) or not real_path(folder / link).is_relative_to(top):
+                raise OSError(
+                    errno.EPERM, f"{link} is a link that leads out of its folder, or through too many links"
+                )
 
 
 def _copy_file(name: str, source: int, target: int) -> None:

@@ -82,10 +82,12 @@ def paths_in(folder: Path) -> tuple[Path, ...]:
 def real_path(path: Path) -> Path:
     """Returns the absolute path without links, as far as they can be followed. Never raises, unlike
     `Path.resolve`, which raises RuntimeError for links that lead to each other.
+
+    A path that leads through hundreds of links may be returned as it is: the kernel follows at most 40.
     """
     try:
         return Path(os.path.realpath(path))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return path
 
 
