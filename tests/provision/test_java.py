@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.provision import java as java_module
-from pacenote.provision.java import JavaRange, find_java, make_reachable, read_java
+from pacenote.provision import java_copy
+from pacenote.provision.java import JavaRange, JavaRuntime, find_java, make_reachable, read_java
 from pacenote.provision.layout import EngineLayout
 from pacenote.system.child_process import ProcessUser
+from provision.nested import nested
 from support.disks import small_disk
 
 SUPPORTED = JavaRange(21)
@@ -99,19 +102,14 @@ def test_a_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "JAVA_HOME" in caught.value.hint
 
 
-@pytest.mark.parametrize("trouble", ["no folder", "silent", "no version", "closed"])
-def test_an_unusable_java_home_is_reported_and_ignored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
-) -> None:
+@pytest.mark.parametrize("trouble", ["no folder", "silent", "no version", "long link", "loop"])
+def test_an_unusable_java_home_is_reported_and_ignored(tmp_path: Path, trouble: str) -> None:
     home = tmp_path / "jdk"
     if trouble != "no folder":
         make(home, "x", release=trouble == "no version")
-    if trouble == "closed":
-
-        def closed(*_: object) -> bool:
-            raise PermissionError(13, "Permission denied")
-
-        monkeypatch.setattr(Path, "is_file", lambda path: closed() if path.is_relative_to(home) else True)
+    if trouble in ("long link", "loop"):
+        (home / "bin" / "java").unlink()
+        (home / "bin" / "java").symlink_to("a" * 300 if trouble == "long link" else "java")
     reported: list[str] = []
     runtime = find_java(None, SUPPORTED, {"JAVA_HOME": str(home)}, lambda label, *_: reported.append(label))
     assert runtime.origin == "bundled"
@@ -161,6 +159,103 @@ def test_a_runtime_that_the_nodes_user_cannot_run_is_copied(
     assert (home / "bin" / "java").stat().st_mode & 0o777 == 0o644
     before = runtime.home.stat().st_ino
     assert make_reachable(read_java(home, "bundled"), layout).home.stat().st_ino == before
+
+
+@pytest.mark.parametrize(
+    "version", ["21/../../x", "21\0a", "21" + "a" * 300, "²", "\u0662\u0661", "21 x", "", "21\x1b[m"]
+)
+def test_a_version_of_any_text_is_none(tmp_path: Path, version: str) -> None:
+    printed = make(tmp_path / "printed", version, release=False)
+    stated = make(tmp_path / "stated", version)
+    for home in (printed, stated):
+        (home / "bin" / "java").write_text(f"#!/bin/sh\ncat '{printed}/text'\n")
+    (printed / "text").write_text(f'openjdk version "{version}"\n')
+    for home in (printed, stated):
+        with pytest.raises(EngineError, match="prints no version"):
+            read_java(home, "x")
+
+
+@pytest.mark.parametrize("version", ["21", "1.8.0_402", "17.0.1+12-LTS", "25-ea"])
+def test_versions_of_vendors_are_accepted(tmp_path: Path, version: str) -> None:
+    assert read_java(make(tmp_path / "stated", version), "x").version == version
+    assert read_java(make(tmp_path / "printed", version, release=False), "x").version == version
+
+
+def test_a_release_file_of_any_size_is_not_read(tmp_path: Path) -> None:
+    home = make(tmp_path / "jdk", "21.0.4")
+    with (home / "release").open("w") as release:
+        release.write('JAVA_VERSION="17.0.1"\n')
+        release.truncate(1 << 30)
+    assert read_java(home, "x").version == "21.0.4"
+
+
+def small_runtime(folder: Path) -> JavaRuntime:
+    """Returns a runtime that has to be copied."""
+    home = make(folder, "21.0.4")
+    (home / "bin" / "x").touch(0o644)
+    return read_java(home, "x")
+
+
+def test_no_text_of_a_runtime_is_in_the_path_of_its_copy(tmp_path: Path, layout: EngineLayout) -> None:
+    runtime = replace(small_runtime(tmp_path / "jdk"), version="21/../../outside")
+    copied = make_reachable(runtime, layout)
+    assert copied.home.parent == layout.java
+    assert make_reachable(replace(runtime, version="22"), layout).home == copied.home
+    assert [path for path in layout.java.iterdir() if path != copied.home] == []
+
+
+def test_links_in_a_runtime_are_not_followed_when_it_is_copied(tmp_path: Path, layout: EngineLayout) -> None:
+    runtime = small_runtime(tmp_path / "jdk")
+    lib, outside = runtime.home / "lib", tmp_path / "certificates"
+    outside.mkdir()
+    (outside / "cacerts").write_text("certificates")
+    chain = {f"chain{number}": f"chain{number + 1}" for number in range(60)}
+    links = {
+        "up": "..",
+        "loop": "loop",
+        "long": "a" * 300,
+        "own": "modules",
+        "away": "/no/such/file",
+        **chain,
+    }
+    links["whole"] = str(runtime.home / "bin" / "java")
+    links |= {"file": str(outside / "cacerts"), "folder": str(outside)}
+    for name, target in links.items():
+        (lib / name).symlink_to(target)
+    copied = make_reachable(runtime, layout).home
+    assert (copied / "lib" / "up").readlink() == Path("..")
+    assert (copied / "lib" / "own").read_text() == "x"
+    assert (copied / "lib" / "whole").samefile(copied / "bin" / "java")
+    assert [(copied / "lib" / name).read_text() for name in ("file", "folder/cacerts")] == [
+        "certificates"
+    ] * 2
+    assert not (copied / "lib" / "file").is_symlink()
+    # Links that lead nowhere or are too many.
+    assert 40 < len(list((copied / "lib").iterdir())) < 60
+
+
+@pytest.mark.parametrize("limit", ["_MAX_NAMES", "_MAX_BYTES", "depth"])
+def test_a_runtime_that_is_too_large_is_not_copied(
+    tmp_path: Path, layout: EngineLayout, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    runtime = small_runtime(tmp_path / "jdk")
+    if limit == "depth":
+        nested(runtime.home / "lib", 70)
+    else:
+        monkeypatch.setattr(java_copy, limit, 4)
+    with pytest.raises(DiskError, match=r"has more than 4 |nested more than 64 times"):
+        make_reachable(runtime, layout)
+    assert list(layout.java.iterdir()) == []
+
+
+def test_links_between_folders_outside_of_a_runtime_are_refused(tmp_path: Path, layout: EngineLayout) -> None:
+    """Two of them would double what is copied with each level."""
+    runtime = small_runtime(tmp_path / "archive" / "jdk")
+    for name in ("a", "b"):
+        (runtime.home / "lib" / name).symlink_to("../..")
+    (tmp_path / "archive" / "again").symlink_to("..")
+    with pytest.raises(DiskError, match="outside of the Java to another"):
+        make_reachable(runtime, layout)
 
 
 def test_a_full_disk_is_the_reason_why_a_runtime_cannot_be_copied(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ plugin_archives.py   plugins of assembled engines
 cars.py              named configurations of a node
 maven.py engine_lock.py published_versions.py update_lock.py    the jars of an engine
 install.py assembly_steps.py java_module_descriptor.py supplied/    the folder of an engine
-java.py java_wheel.py layout.py resources.py public_files.py cleanup.py    requirements of a node
+java.py java_copy.py java_wheel.py layout.py resources.py public_files.py cleanup.py    requirements of a node
 fleet.py node_plan.py node_spec.py    the nodes of a cluster, started and stopped together
 node.py node_files.py node_health.py node_logs.py process.py engine_log.py    a running node
 node_trees.py        folders that a node has written: taken and given

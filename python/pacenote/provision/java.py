@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
+import hashlib
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,16 +14,26 @@ from typing import Literal
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.java_copy import copy_java
 from pacenote.provision.jvm_run import run_jvm
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.child_process import ProcessUser
-from pacenote.system.folder_trees import discard_tree, walk_folders
-from pacenote.system.paths import real_path
+from pacenote.system.folder_trees import walk_folders
+from pacenote.system.paths import exists, is_dir, is_file, paths_in, real_path
+from pacenote.system.regular_files import read_regular_file
 from pacenote.units import whole_number
 
 JvmVariant = Literal["hotspot", "openj9"]
 
 _VERSION_TIMEOUT_S = 30.0
+
+_MAX_RELEASE_BYTES = 64 << 10
+"""Size of the largest file `release` that is read; those of vendors have about 2 KiB."""
+
+_VERSION = re.compile(r"\d[\w.+-]{0,60}", re.ASCII)
+"""A version of Java, which may be the text of an archive without a checksum."""
+
+_PRINTED_VERSION = re.compile(rf'version "({_VERSION.pattern})"', re.ASCII)
 
 _OMIT_HINT = "omit --runtime-jdk to use the bundled Java or a downloaded one"
 
@@ -200,25 +208,21 @@ def read_java(home: Path, origin: str, user: ProcessUser | None = None) -> JavaR
     """Returns the Java runtime in `home`. One that does not state its version in a file is run as `user`, or
     as the current one. Raises EngineError if there is none.
     """
-    binary = home / "bin" / "java"
-    try:
-        has_binary = binary.is_file()
-    except OSError:
-        # The runtime is in another user's folder that this process cannot enter.
-        has_binary = False
-    if not has_binary:
+    if not is_file(home / "bin" / "java"):
         raise EngineError(
             f"no Java in {home} ({origin}): bin/java is missing or not accessible",
             hint="set it to the folder of a JDK, or unset it to use the bundled Java",
         )
     java = JavaRuntime(real_path(home), "", "", frozenset(), origin)
     try:
-        release = (home / "release").read_text("utf-8", "replace")
+        release = read_regular_file(home / "release", _MAX_RELEASE_BYTES).decode("utf-8", "replace")
     except OSError:
         release = ""
-    facts = {key: value.strip('"') for key, _, value in (line.partition("=") for line in release.split("\n"))}
+    facts = {
+        key: value.strip('"') for key, _, value in (line.partition("=") for line in release.splitlines())
+    }
     version, told = facts.get("JAVA_VERSION", ""), facts.get("JVM_VARIANT", "")
-    if not version[:1].isdigit():
+    if not _VERSION.fullmatch(version):
         version, told = _run_version(java, user)
     modules = frozenset(facts.get("MODULES", "").split())
     variant = _variant(home, told)
@@ -231,7 +235,12 @@ def _variant(home: Path, jvm_text: str) -> JvmVariant:
     if "openj9" in jvm_text.lower() or "J9 VM" in jvm_text:
         return "openj9"
     # Runtimes that were made with jlink do not state their JVM.
-    return "openj9" if not jvm_text and any(home.glob("lib/*/libj9vm*.so")) else "hotspot"
+    return "openj9" if not jvm_text and _has_openj9_library(home) else "hotspot"
+
+
+def _has_openj9_library(home: Path) -> bool:
+    files = (file.name for folder in paths_in(home / "lib") if is_dir(folder) for file in paths_in(folder))
+    return any(name.startswith("libj9vm") and name.endswith(".so") for name in files)
 
 
 def _run_version(java: JavaRuntime, user: ProcessUser | None) -> tuple[str, str]:
@@ -242,7 +251,7 @@ def _run_version(java: JavaRuntime, user: ProcessUser | None) -> tuple[str, str]
         text = run_jvm(java.binary, ("-version",), user, _VERSION_TIMEOUT_S).text
     except (OSError, EngineError):
         text = ""
-    match = re.search(r'version "(\d[^"]*)"', text)
+    match = _PRINTED_VERSION.search(text)
     if match is None:
         raise EngineError(
             f"no working Java in {java.home} ({java.origin}): `java -version` prints no version",
@@ -259,23 +268,33 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
     """
     if is_runnable(java.home, by_all=layout.user is not None):
         return java
-    target = layout.java / f"{java.version}-{java.home.stat().st_mtime_ns:x}"
-    if not target.exists():
-        try:
-            _copy(java.home, target)
-        except OSError as failure:
-            raise disk_error(failure, target) from failure
+    target = layout.java
+    try:
+        target /= _copy_name(java.home)
+        if not exists(target):
+            copy_java(java.home, target)
+    except OSError as failure:
+        raise disk_error(failure, target) from failure
     return replace(java, home=target)
+
+
+def _copy_name(home: Path) -> str:
+    """Returns the name of the folder with the copy of a runtime, without text of the runtime, such as its
+    version. Raises OSError.
+    """
+    status = home.stat()
+    identity = f"{home}\0{status.st_dev}\0{status.st_ino}\0{status.st_mtime_ns}"
+    return f"copy-{hashlib.sha256(os.fsencode(identity)).hexdigest()[:16]}"
 
 
 def is_runnable(home: Path, *, by_all: bool) -> bool:
     """Returns whether this user, or with `by_all` every user, can run the runtime in `home`."""
-    programs = [*(home / "bin").iterdir(), home / "lib" / "jspawnhelper"]
+    programs = [path for path in (*paths_in(home / "bin"), home / "lib" / "jspawnhelper") if exists(path)]
     if not by_all:
-        return all(os.access(program, os.X_OK) for program in programs if program.exists())
+        return all(os.access(program, os.X_OK) for program in programs)
     return (
         reachable(home)
-        and all(_mode(program) & stat.S_IXOTH for program in programs if program.exists())
+        and all(_mode(program) & stat.S_IXOTH for program in programs)
         and all(_readable_by_all(Path(folder), files) for folder, _, files in walk_folders(home / "lib"))
     )
 
@@ -290,45 +309,8 @@ def _readable_by_all(folder: Path, files: list[str]) -> bool:
 def _mode(path: Path) -> int:
     try:
         return path.stat().st_mode
-    except FileNotFoundError:
+    except PermissionError:
+        return 0
+    except OSError:
         # JDKs of Linux distributions contain dangling links, which are harmless.
         return 0o777
-
-
-def _copy_files(source: Path, target: Path) -> None:
-    """Copies a folder. Raises the first OSError, which `shutil.Error` would hide among its consequences."""
-    failures: list[OSError] = []
-
-    def copy(file: str, other: str) -> None:
-        try:
-            if not failures:
-                shutil.copyfile(file, other)
-        except OSError as failure:
-            failures.append(failure)
-
-    try:
-        shutil.copytree(source, target, dirs_exist_ok=True, copy_function=copy, ignore_dangling_symlinks=True)
-    except shutil.Error as several:
-        failures.append(OSError(errno.EIO, f"some files cannot be copied, such as {several.args[0][0][0]}"))
-    except RecursionError:
-        failures.append(OSError(errno.ELOOP, "its folders are nested too deeply"))
-    if failures:
-        raise failures[0]
-
-
-def _copy(source: Path, target: Path) -> None:
-    build = Path(tempfile.mkdtemp(prefix=".build-", dir=target.parent))
-    try:
-        _copy_files(source, build)
-        for folder, _, names in walk_folders(build):
-            Path(folder).chmod(0o755)
-            for name in names:
-                path = Path(folder, name)
-                program = path.parent.name == "bin" or name in ("jspawnhelper", "jexec")
-                path.chmod(0o755 if program else 0o644)
-        build.rename(target)
-    except OSError:
-        if not target.exists():
-            raise
-    finally:
-        discard_tree(build)
