@@ -19,6 +19,14 @@ def test_a_copy_does_not_run_as_its_owner(tmp_path: Path) -> None:
     assert (tmp_path / "copy").stat().st_mode & 0o7777 == 0o754
 
 
+def test_a_copy_has_the_holes_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "sparse").touch()
+    os.truncate(tmp_path / "sparse", 512 << 20)
+    copy_file(tmp_path / "sparse", tmp_path / "copy")
+    assert (tmp_path / "copy").stat().st_size == 512 << 20
+    assert (tmp_path / "copy").stat().st_blocks == 0
+
+
 @pytest.mark.parametrize("can_link", [True, False])
 def test_nothing_is_written_to_a_file_that_is_linked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_link: bool

@@ -9,9 +9,7 @@ from shape.sources import PACKAGE
 RECURSIVE = re.compile(r"os\.walk\(|shutil\.(?:rmtree|copytree)\(|\.rglob\(|\.glob\(\"\*\*")
 
 ALLOWED = {
-    "provision/archives/archive_program.py": "archives and plugins are limited to a depth of 64",
     "provision/assembly_steps.py": "classes that Pacenote has compiled",
-    "provision/java.py": "a RecursionError becomes an error of one line",
     "sources/checkout.py": "ends below a depth",
     "system/folder_trees.py": "continues without recursion",
     "track/source.py": "leaves folders out below a depth",

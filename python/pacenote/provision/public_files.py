@@ -6,11 +6,15 @@ import os
 import shutil
 from pathlib import Path
 
+from pacenote.system.paths import exists
+from pacenote.system.regular_files import open_regular_file
+from pacenote.system.sparse_files import copy_content
+
 
 def make_public_dir(path: Path) -> None:
     """Creates a folder, with missing parents, that every user can read and only the owner can write."""
-    missing = [path] if not path.exists() else []
-    while missing and not missing[-1].parent.exists():
+    missing = [path] if not exists(path) else []
+    while missing and not exists(missing[-1].parent):
         missing.append(missing[-1].parent)
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
@@ -28,9 +32,13 @@ def write_public(path: Path, text: str) -> None:
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copies a file with its permissions, but not the right to run as its owner, who is another one here."""
-    shutil.copyfile(source, target)
-    target.chmod(source.stat().st_mode & 0o777)
+    """Copies a file to one that does not exist, with its permissions, but not the right to run as its owner,
+    who is another one here. Holes, which a tool of an engine can have made of any size, stay holes. Raises
+    OSError.
+    """
+    with open_regular_file(source) as content, target.open("xb") as copy:
+        copy_content(content.fileno(), copy.fileno())
+        os.fchmod(copy.fileno(), os.fstat(content.fileno()).st_mode & 0o777)
 
 
 def link_file(source: Path, target: Path) -> None:

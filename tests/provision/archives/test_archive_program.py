@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pacenote.errors import EngineError
 from pacenote.net.rest import RestClient
 from pacenote.provision.archives.archive_program import ArchiveProgram
 from pacenote.provision.archives.engine_tree import read_tree
@@ -87,7 +88,6 @@ def test_heap_and_options_are_in_the_folder_for_options(tmp_path: Path, node_fol
     # Two GC logs would be written to the same file.
     assert "-Xlog:gc" not in files["jvm.options"]
     assert "-Djava.io.tmpdir=${ES_TMPDIR}" in files["jvm.options"]
-    assert files["log4j2.properties"] == "status = error\n"
     assert f'path.logs: "{node_folder}/logs"' in files["elasticsearch.yml"]
     plain = replace(setup, jvm_options=("-XX:+UseG1GC",))
     assert "-XX:-UseG1GC" not in program.config_files(plain)["jvm.options.d/pacenote.options"]
@@ -101,6 +101,56 @@ def test_options_follow_those_of_an_old_version_that_reads_one_file(
     files = program.config_files(setup_in(node_folder, program.home))
     assert files["jvm.options"].startswith("## the options of the archive\n-XX:+UseG1GC\n")
     assert "\n-Xms536870912\n-Xmx536870912\n" in files["jvm.options"]
+
+
+def test_the_other_config_files_are_copied_as_they_are(tmp_path: Path, node_folder: Path) -> None:
+    program = program_in(
+        tmp_path / "tree", more={"config/security/roles.yml": "", "config/opensearch.yml": "x"}
+    )
+    config, copy = program.home / "config", node_folder / "config"
+    content = b"\xff\r\n" + bytes(1 << 16)
+    (config / "security" / "keys").write_bytes(content)
+    (config / "link").symlink_to("log4j2.properties")
+    (config / "loop").symlink_to("loop")
+    os.truncate(config / "security" / "roles.yml", 512 << 20)
+    program.complete(setup_in(node_folder, program.home))
+    assert {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()} == {
+        *("log4j2.properties", "security/keys", "security/roles.yml")
+    }
+    assert (copy / "security" / "keys").read_bytes() == content
+    sparse = (copy / "security" / "roles.yml").stat()
+    assert (sparse.st_size, sparse.st_blocks, sparse.st_mode & 0o777) == (512 << 20, 0, 0o644)
+
+
+def test_config_files_that_are_too_large_are_refused(tmp_path: Path, node_folder: Path) -> None:
+    program = program_in(tmp_path / "tree", more={"config/jvm.options": "\n" * (2 << 20), "config/holes": ""})
+    setup = setup_in(node_folder, program.home)
+    with pytest.raises(EngineError, match=r"jvm\.options cannot be read: it is larger than 1.0 MiB"):
+        program.config_files(setup)
+    os.truncate(program.home / "config" / "holes", 2 << 30)
+    with pytest.raises(EngineError, match=r"config has more than 10,000 files or 1\.0 GiB"):
+        program.complete(setup)
+
+
+def test_links_in_an_archive_do_no_harm(tmp_path: Path, node_folder: Path) -> None:
+    program = program_in(tmp_path / "tree", name="opensearch", version="3.3.0", more={"plugins/": ""})
+    home = program.home
+    for name, target in (
+        ("plugins/opensearch-security", "a" * 300),
+        ("modules", "modules"),
+        ("config/l", "l"),
+    ):
+        (home / name).symlink_to(target)
+    assert "plugins.security.disabled" not in program.settings(setup_in(node_folder, home))
+    assert (program.install(node_folder) / "modules").readlink() == Path("modules")
+    assert read_tree(home, "it").version == "3.3.0"
+    (home / "jdk" / "bin" / "java").unlink()
+    (home / "jdk" / "bin" / "java").symlink_to("a" * 300)
+    assert read_tree(home, "it").bundled_java is None
+    chained = home / "chain0"
+    for number in range(1500):
+        (home / f"chain{number}").symlink_to(f"chain{number + 1}")
+    assert replace(program.tree, folder=chained).bundled_java is None
 
 
 def test_the_script_gets_the_folders_and_the_java_of_the_node(tmp_path: Path, node_folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,14 @@ def test_a_user_is_added_to_those_that_are_there(tmp_path: Path) -> None:
     assert "secret-word" not in mine
     roles = "superuser:other\nsuperuser:me\nviewer:me\n"
     assert (tmp_path / "users_roles").read_text() == roles
+
+
+def test_users_of_an_archive_are_read_up_to_a_size(tmp_path: Path) -> None:
+    (tmp_path / "users").write_bytes(b"\xff\n")
+    add_user(tmp_path, EngineUser("one", "secret12", ("superuser",)))
+    os.truncate(tmp_path / "users", 1 << 30)
+    with pytest.raises(OSError, match=r"larger than 1\.0 MiB"):
+        add_user(tmp_path, EngineUser("two", "secret12", ("superuser",)))
 
 
 def test_a_user_that_a_hook_has_added_is_kept(tmp_path: Path) -> None:

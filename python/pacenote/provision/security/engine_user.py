@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pacenote.errors import UsageError
+from pacenote.system.paths import exists
+from pacenote.system.regular_files import read_regular_file
 
 USER_VARIABLES = ("xpack_security_user_name", "xpack_security_user_password", "xpack_security_user_role")
 """The variables of cars, as in Rally: the name of the user, its password, and its roles."""
@@ -28,6 +30,9 @@ _RESERVED = (
 """Users that Elasticsearch has, whose passwords are not in files."""
 _MIN_PASSWORD = 6
 """As in the tool of Elasticsearch."""
+
+_MAX_BYTES = 1 << 20
+"""Size of the largest file of users that is read: that of an archive has none."""
 
 _ROUNDS = 10_000
 _BYTES = 32
@@ -86,7 +91,9 @@ def engine_user(variables: Mapping[str, object]) -> EngineUser:
 
 
 def add_user(config: Path, user: EngineUser) -> None:
-    """Adds a user to the file realm in a config folder, unless there is one of this name. Raises OSError."""
+    """Adds a user to the file realm in a config folder, unless there is one of this name. Raises OSError,
+    also for a file of the archive that is too large.
+    """
     users, roles = config / "users", config / "users_roles"
     if any(line.startswith(f"{user.name}:") for line in _lines(users)):
         return
@@ -101,7 +108,8 @@ def hashed(password: str, salt: bytes) -> str:
 
 
 def _lines(file: Path) -> list[str]:
-    return file.read_text("utf-8").splitlines() if file.exists() else []
+    text = read_regular_file(file, _MAX_BYTES) if exists(file) else b""
+    return text.decode("utf-8", "replace").splitlines()
 
 
 def _write(file: Path, lines: list[str]) -> None:
