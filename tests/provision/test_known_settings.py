@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import struct
+import time
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import EngineError, UsageError
+from pacenote.provision import known_settings
 from pacenote.provision.known_settings import (
     SettingNames,
     check_setting_names,
@@ -49,6 +53,16 @@ def test_a_misspelt_setting_is_reported_with_similar_ones(known: SettingNames) -
     assert caught.value.hint == "did you mean indices.memory.index_buffer_size?"
 
 
+def test_an_unknown_setting_is_compared_with_some_names() -> None:
+    name, order = "indices.memory.index_buffer_size" * 8, random.Random(1)
+    names = {f"i{''.join(order.sample(name[:length], length))}" for length in (100, 256) for _ in range(5000)}
+    before = time.process_time()
+    known = SettingNames(frozenset(names))
+    assert known.similar(f"i{name}") == []
+    known.similar(name[:100])
+    assert time.process_time() - before < 3
+
+
 def test_a_setting_that_resembles_none_is_left_to_the_engine(known: SettingNames) -> None:
     check_setting_names(["script.painless.regex.enabled", *NAMES], known, "engine 1")
 
@@ -76,11 +90,47 @@ def test_a_class_that_unpacks_to_more_than_a_class_has_is_not_read(tmp_path: Pat
     jar = tmp_path / "lib" / "bomb.jar"
     jar.parent.mkdir()
     with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as members:
-        members.writestr("org/opensearch/Bomb.class", bytes(17 << 20))
-    with pytest.raises(
-        EngineError, match=r"bomb\.jar cannot be read: .*Bomb\.class has more than 16,777,216"
-    ):
+        members.writestr("org/opensearch/Bomb.class", bytes(2 << 20))
+    with pytest.raises(EngineError, match=r"bomb\.jar cannot be read: .*Bomb\.class has more than 1,048,576"):
         read_setting_names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "problem"),
+    [
+        ("_MAX_BYTES", 200 << 10, r"more than 200\.0 KiB of classes"),
+        ("_MAX_BYTES", 100 << 10, r"more than 100\.0 KiB of classes"),
+        ("_MAX_NAMES", 150, "more than 150 names of settings"),
+        ("_MAX_NAMES", 50, "more than 50 names of settings"),
+    ],
+)
+def test_all_jars_of_an_engine_together_are_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, limit: int, problem: str
+) -> None:
+    for module in ("a", "b"):
+        write_jar(tmp_path / "modules" / module, "it.jar", *(f"{module}.setting{n}" for n in range(100)))
+    monkeypatch.setattr(known_settings, name, limit)
+    with pytest.raises(EngineError, match=rf"it\.jar cannot be read: .* of the engine contain {problem}"):
+        read_setting_names(tmp_path)
+
+
+def test_a_jar_whose_list_of_files_is_too_long_is_not_read(tmp_path: Path) -> None:
+    jar = tmp_path / "lib" / "long.jar"
+    jar.parent.mkdir()
+    size = 17 << 20
+    with jar.open("wb") as file:
+        file.seek(size)
+        file.write(b"PK\5\6" + struct.pack("<4H2LH", 0, 0, 9, 9, size, 0, 0))
+    with pytest.raises(EngineError, match=r"long\.jar cannot be read: the list of its files has more than"):
+        read_setting_names(tmp_path)
+
+
+def test_links_beside_the_jars_of_an_engine_do_no_harm(tmp_path: Path) -> None:
+    write_jar(tmp_path / "lib", "server.jar", *NAMES)
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "long").symlink_to("a" * 300)
+    (tmp_path / "plugins").symlink_to("plugins")
+    assert read_setting_names(tmp_path).knows(NAMES[0])
 
 
 def test_settings_for_tls_exist_in_engines_with_security(known: SettingNames) -> None:

@@ -8,7 +8,7 @@ names that resemble a known one: other names may belong to settings that are com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -17,15 +17,35 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
+from pacenote.system.paths import paths_in
+from pacenote.units import format_bytes
 
-_MAX_CLASS_BYTES = 16 << 20
-"""Size of the largest class that is read; those of engines have less than 1 MiB."""
+_MAX_CLASS_BYTES = 1 << 20
+"""Size of the largest class that is read; those of engines have less than 300 KiB."""
+
+_MAX_BYTES = 512 << 20
+"""Bytes of all classes of an engine that are read, with what the next three numbers add: OpenSearch has
+50 MB.
+"""
+_JAR_BYTES = 64 << 10
+"""Bytes that take as long to read as to open a jar."""
+_MEMBER_BYTES = 256
+"""Bytes that take as long to read as the name of a member."""
+_CONSTANT_BYTES = 1 << 10
+"""Bytes that take as long to read as to keep a name."""
+
+_MAX_NAMES = 20_000
+"""Names that the jars of an engine may have: OpenSearch has 1,200."""
+
+_MAX_CANDIDATES = 1000
+"""Names that are compared with an unknown one, each of which may take a millisecond."""
+_MAX_COMPARED = 120
+"""Length of the longest names that are compared: settings have less than 100 characters."""
 
 _CLASSES = ("org/elasticsearch/", "org/opensearch/")
-_CONSTANT = re.compile(rb"\x01\x00([\x03-\xff])([a-z]\w*\.[\w.*-]*)")
+_CONSTANT = re.compile(rb"\x01\x00([\x03-\xff])([a-z]\w{0,254}\.[\w.*-]{0,254})")
 """A text in the constant pool of a class: its kind, its length in two bytes, and its characters."""
 
-_JARS = ("lib/*.jar", "modules/*/*.jar", "plugins/*/*.jar")
 _SIMILARITY = 0.85
 _OPEN_GROUPS = ("logger.", "thread_pool.")
 """Groups whose settings are not constants: loggers have any name, and thread pools are named at run time."""
@@ -53,22 +73,36 @@ class SettingNames:
     def similar(self, name: str) -> list[str]:
         """Returns names that an unknown name probably means."""
         top = name.partition(".")[0][:1]
-        candidates = [known for known in self.names if known.startswith(top)]
-        return get_close_matches(name, candidates, n=2, cutoff=_SIMILARITY)
+        if len(name) > _MAX_COMPARED:
+            return []
+        candidates = [known for known in self.names if known.startswith(top) and len(known) <= _MAX_COMPARED]
+        nearest = sorted(candidates, key=lambda known: (abs(len(known) - len(name)), known))
+        return get_close_matches(name, nearest[:_MAX_CANDIDATES], n=2, cutoff=_SIMILARITY)
 
 
 def read_setting_names(home: Path) -> SettingNames:
-    """Returns the names in the jars of an engine. Raises EngineError for a jar that cannot be read."""
-    return read_names_in_jars(jar for pattern in _JARS for jar in sorted(home.glob(pattern)))
+    """Returns the names in the jars of an engine. Raises EngineError for a jar that cannot be read, and for
+    jars that contain too much.
+    """
+    folders = [home / "lib", *paths_in(home / "modules"), *paths_in(home / "plugins")]
+    return read_names_in_jars(
+        file for folder in folders for file in paths_in(folder) if file.name.endswith(".jar")
+    )
 
 
 def read_names_in_jars(jars: Iterable[Path]) -> SettingNames:
-    """Returns the names in jars. Raises EngineError for a jar that cannot be read."""
+    """Returns the names in jars. Raises EngineError for a jar that cannot be read, and for jars that contain
+    too much.
+    """
     names = set[str]()
+    size = 0
     for jar in jars:
         try:
             status = jar.stat()
-            names |= _names(_Jar(status.st_dev, status.st_ino, status.st_mtime_ns, jar))
+            constants = _constants(_Jar(status.st_dev, status.st_ino, status.st_mtime_ns, jar))
+            names |= constants.names
+            size += constants.size
+            _check(len(names), size)
         except (OSError, DamagedZip) as error:
             raise EngineError(f"{jar} cannot be read: {single_line(str(error))}") from error
     # A single word, such as `cluster.`, would match nearly everything.
@@ -115,16 +149,41 @@ class _Jar:
     path: Path = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Constants:
+    """The constants in a jar."""
+
+    names: frozenset[str]
+    size: int
+    """Bytes that were read, with those that stand for other work."""
+
+
 @cache
-def _names(jar: _Jar) -> frozenset[str]:
-    return frozenset(_constants(jar.path))
-
-
-def _constants(jar: Path) -> Iterator[str]:
-    with opened_zip(jar) as archive:
-        for name in archive.namelist():
-            if name.endswith(".class") and name.startswith(_CLASSES):
-                for length, text in _CONSTANT.findall(read_member(archive, name, _MAX_CLASS_BYTES)):
+def _constants(jar: _Jar) -> _Constants:
+    """Returns the constants of a jar. Raises DamagedZip, also for a jar that contains too much, and
+    OSError.
+    """
+    names = set[str]()
+    with opened_zip(jar.path) as archive:
+        members = archive.namelist()
+        size = _JAR_BYTES + len(members) * _MEMBER_BYTES
+        for member in members:
+            if member.endswith(".class") and member.startswith(_CLASSES):
+                content = read_member(archive, member, _MAX_CLASS_BYTES)
+                size += len(content)
+                for match in _CONSTANT.finditer(content):
+                    size += _CONSTANT_BYTES
+                    length, text = match.groups()
                     # A length that fits better to what precedes it is not one.
                     if length[0] <= len(text):
-                        yield text[: length[0]].decode("ascii", "replace")
+                        names.add(text[: length[0]].decode("ascii", "replace"))
+                _check(len(names), size)
+    return _Constants(frozenset(names), size)
+
+
+def _check(names: int, size: int) -> None:
+    """Raises DamagedZip if what was read is too much: a jar may be that of an archive without a checksum."""
+    if names > _MAX_NAMES:
+        raise DamagedZip(f"the classes of the engine contain more than {_MAX_NAMES:,} names of settings")
+    if size > _MAX_BYTES:
+        raise DamagedZip(f"the jars of the engine contain more than {format_bytes(_MAX_BYTES)} of classes")
