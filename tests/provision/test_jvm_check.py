@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,26 @@ def test_a_java_that_cannot_be_run_is_reported(tmp_path: Path) -> None:
     damaged = stand_in(tmp_path / "damaged", "echo 'Error: failed lib/server/libjvm.so'; exit 1")
     with pytest.raises(EngineError, match=r"does not run: Error: failed lib/server/libjvm\.so"):
         check_jvm_options(damaged, ["-ea"], None)
+
+
+@pytest.mark.parametrize(
+    "text", ["JVMJ9VM007E ", "JVMJ9GC", "Improperly specified VM option '", "a b=", "\n"]
+)
+def test_any_output_is_read_fast(tmp_path: Path, text: str) -> None:
+    (tmp_path / "output").write_text((text * 150_000)[:150_000])
+    java = stand_in(tmp_path, f"cat '{tmp_path}/output'; exit 1")
+    before = time.process_time()
+    with pytest.raises((EngineError, UsageError)) as caught:
+        check_jvm_options(java, [text.strip()], None)
+    assert time.process_time() - before < 1
+    assert "\n" not in caught.value.message
+
+
+def test_warnings_of_a_jvm_are_some(tmp_path: Path) -> None:
+    java = stand_in(tmp_path, 'for n in $(seq 500); do echo "Java VM warning: number $n"; done')
+    warnings = check_jvm_options(java, ["-ea"], None)
+    assert warnings[:2] == ("number 1", "number 2")
+    assert len(warnings) < 50
 
 
 def test_openj9_is_told_to_refuse_unknown_options(tmp_path: Path) -> None:

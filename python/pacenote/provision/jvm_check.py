@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
@@ -21,6 +22,14 @@ from pacenote.provision.jvm_run import run_jvm
 from pacenote.system.child_process import ProcessUser
 
 _TIMEOUT_S = 20
+
+_MAX_READ = 512 << 10
+"""Characters of the output of a JVM that are read: it prints about 100,000, with all its flags."""
+_MAX_LINE = 1000
+"""Characters of a line that are read: the time for some patterns grows with their square."""
+_MAX_WARNINGS = 20
+_MAX_FLAGS = 3000
+"""Flags that are read: a JVM has about a thousand."""
 
 _NOT_CHECKED = (
     *("-D", "-agentlib:", "-agentpath:", "-javaagent:", "-Xrun", "-XX:StartFlightRecording"),
@@ -46,12 +55,13 @@ _ALL_FLAGS = (
     *("-XX:-UsePerfData", "-XX:+PrintFlagsFinal", "-version"),
 )
 
-_FLAG = re.compile(r"\s*(\w+)\s+(\w+)\s*:?=.*?\{([^{}]*)\}")
+# Patterns for lines of output, which may be that of any program.
+_FLAG = re.compile(r"\s*(\w{1,80})\s+(\w{1,80})\s*:?=.*?\{([^{}]*)\}")
 # Sizes of generations are compared with the small initial heap of the check.
-_WARNING = re.compile(r"^.*\bVM warning: (?!Sharing is only|\w*NewSize )(.*)$", re.MULTILINE)
+_WARNING = re.compile(r"\bVM warning: (?!Sharing is only|\w*NewSize )(.*)")
 
 _UNKNOWN = re.compile(
-    r"Unrecognized VM option '([^']*)'|Unrecognized option: (\S+)|JVMJ9VM007[EW] [^:]*: *(\S+)"
+    r"Unrecognized VM option '([^']*)'|Unrecognized option: (\S+)|JVMJ9VM007[EW] [^:]{0,200}: *(\S+)"
 )
 _LOCKED = re.compile(r"VM option '([^']*)' is (\w+) and must be enabled via (-XX:\+\w+)")
 _INVALID = re.compile(
@@ -60,7 +70,8 @@ _INVALID = re.compile(
 _CONFLICT = re.compile(r"Multiple garbage collectors selected|Conflicting collector combinations")
 _COLLECTOR = re.compile(r"-XX:\+Use\w+GC$")
 _NO_ROOM = re.compile(
-    r"Could not reserve|Invalid maximum heap|insufficient memory|Cannot allocate memory|JVMJ9GC\w+ .*heap"
+    r"Could not reserve|Invalid maximum heap|insufficient memory|Cannot allocate memory|"
+    r"JVMJ9GC\w{1,9} .{0,200}heap"
 )
 _NOT_A_CAUSE = re.compile(
     r"Error: Could not create the Java|Error: A fatal exception|Error occurred during init|\[Global flags\]"
@@ -127,14 +138,25 @@ def check_jvm_options(java: JavaRuntime, options: Sequence[str], user: ProcessUs
     jvm = _Jvm(java, user)
     answer = jvm.run((*checked, *last))
     if answer.exit_code == 0:
-        return tuple(dict.fromkeys(single_line(text) for text in _WARNING.findall(answer.text)))
+        warnings = (match[1] for line in _lines(answer.text) if (match := _WARNING.search(line)))
+        return tuple(islice(dict.fromkeys(map(single_line, warnings)), _MAX_WARNINGS))
     raise _refusal(jvm, options, answer.text)
 
 
 def parse_jvm_flags(text: str) -> dict[str, JvmFlag]:
     """Returns the flags in the output of `-XX:+PrintFlagsFinal` by name."""
-    matches = filter(None, map(_FLAG.match, text.splitlines()))
+    matches = islice(filter(None, map(_FLAG.match, _lines(text))), _MAX_FLAGS)
     return {match[2]: JvmFlag(match[2], match[1], match[3]) for match in matches}
+
+
+def _lines(text: str) -> list[str]:
+    """Returns the lines of what a JVM printed, as far as they are read."""
+    return [line[:_MAX_LINE] for line in text[:_MAX_READ].splitlines()]
+
+
+def _first(pattern: re.Pattern[str], lines: Iterable[str]) -> re.Match[str] | None:
+    """Returns the first match of a pattern in lines."""
+    return next(filter(None, map(pattern.search, lines)), None)
 
 
 def _is_checked(option: str) -> bool:
@@ -175,42 +197,43 @@ def _reason(failure: OSError) -> str:
 def _refusal(jvm: _Jvm, options: Sequence[str], text: str) -> PacenoteError:
     """Returns the error for options that a JVM refuses, from what it printed."""
     java = jvm.java
-    if unknown := _UNKNOWN.search(text):
+    lines = _lines(text)
+    if unknown := _first(_UNKNOWN, lines):
         option = _as_given(next(filter(None, unknown.groups())), options)
         return UsageError(
             f"{java.title} does not know the JVM option {option}", hint=_unknown_hint(jvm, option)
         )
-    if locked := _LOCKED.search(text):
+    if locked := _first(_LOCKED, lines):
         option, unlock = _as_given(locked[1], options), locked[3]
         return UsageError(
             f"the JVM option {option} is {locked[2]} in {java.title}", hint=f"add {unlock} before it"
         )
-    if invalid := _INVALID.search(text):
+    if invalid := _first(_INVALID, lines):
         return UsageError(
             f"{java.title} does not accept the JVM option {_as_given(invalid[1], options)}",
             hint=_value_hint(jvm, invalid[1]),
         )
-    if _CONFLICT.search(text):
+    if _first(_CONFLICT, lines):
         collectors = dict.fromkeys(option for option in options if _COLLECTOR.match(option))
         return UsageError(
             f"JVM options that exclude each other: {' and '.join(collectors)}",
             hint="select one garbage collector",
         )
-    cause = _cause(text)
-    if _NO_ROOM.search(text):
+    cause = _cause(lines)
+    if _first(_NO_ROOM, lines):
         return EngineError(f"{java.title} cannot start with this heap: {cause}", hint="choose a smaller heap")
     plain = jvm.run(("-version",))
     if plain.exit_code != 0:
         hint = "select another Java with --runtime-jdk"
-        return EngineError(f"{java.title} does not run: {_cause(plain.text)}", hint=hint)
+        return EngineError(f"{java.title} does not run: {_cause(_lines(plain.text))}", hint=hint)
     return UsageError(f"{java.title} refuses the JVM options: {cause}", hint="correct or remove them")
 
 
-def _cause(text: str) -> str:
+def _cause(lines: Iterable[str]) -> str:
     """Returns up to two lines in which a JVM states why it does not start."""
-    lines = (line.strip("# ") for line in text.splitlines() if "VM warning: " not in line)
-    causes = [line for line in lines if line and not _NOT_A_CAUSE.search(line) and not _FLAG.match(line)]
-    return "; ".join(map(single_line, causes[:2])) or "it prints no reason"
+    stripped = (line.strip("# ") for line in lines if "VM warning: " not in line)
+    causes = (line for line in stripped if line and not _NOT_A_CAUSE.search(line) and not _FLAG.match(line))
+    return "; ".join(map(single_line, islice(causes, 2))) or "it prints no reason"
 
 
 def _as_given(name: str, options: Iterable[str]) -> str:
@@ -226,7 +249,7 @@ def _unknown_hint(jvm: _Jvm, option: str) -> str:
         return f"{remove}; options of HotSpot have other names in OpenJ9, such as -Xgcpolicy:gencon"
     if option.startswith(_ONLY_OPENJ9):
         return "it is an option of OpenJ9: remove it, or select the folder of an OpenJ9 with --runtime-jdk"
-    name = re.match(r"-XX:[+-]?(\w+)", option)
+    name = re.match(r"-XX:[+-]?(\w{1,80})", option)
     close = _close_flags(jvm, name[1]) if name else ()
     return f"did you mean {' or '.join(flag.option for flag in close)}?" if close else remove
 
