@@ -20,8 +20,10 @@ from msgspec import structs
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.source_options import SourceOptions
 from pacenote.sources.build import BuildRequest, BuiltEngine, build_engine, source_version
-from pacenote.sources.checkout import local_checkout
+from pacenote.sources.build_java import required_major
+from pacenote.sources.checkout import SourceCheckout, find_repository, local_checkout
 from pacenote.sources.recipes import recipe_for, source_distribution
+from pacenote.sources.revisions import Revision
 from pacenote.system.process import process_identity
 from support.descriptors import unchanged_descriptors
 from support.source_checkout import commit, git, write_checkout, write_jdk
@@ -251,6 +253,23 @@ def test_a_missing_jdk_and_a_missing_checkout_are_reported(
     remote = structs.replace(sources.request.options, source_path="https://example.org/es.git")
     with pytest.raises(EngineError, match=r"https://example\.org/es\.git must be cloned"):
         build_engine(replace(sources.request, options=remote, offline=True), no_progress)
+
+
+@pytest.mark.parametrize("space", ["\n", " ", "\t", "\r\n"])
+def test_versions_in_sources_are_read_fast(tmp_path: Path, space: str) -> None:
+    recipe = recipe_for("elasticsearch", {}, release=True)
+    versions, properties = tmp_path / ".ci" / "java-versions.properties", tmp_path / recipe.version_file
+    for file, line in (
+        (versions, " ES_BUILD_JAVA = openjdk21\r\n"),
+        (properties, "elasticsearch\t=\t9.1.0 \n"),
+    ):
+        file.parent.mkdir()
+        file.write_bytes(f"{space * 20_000}x\n{line}".encode())
+    checkout = SourceCheckout(find_repository(str(tmp_path), recipe, tmp_path / "clones"), recipe)
+    before = time.process_time()
+    assert required_major(recipe, tmp_path) == "21"
+    assert checkout.at(Revision("current")).version == "9.1.0"
+    assert time.process_time() - before < 1
 
 
 _BUILDER = """\

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.provision.java import read_java
-from pacenote.sources.recipes import BuildRecipe
+from pacenote.sources.recipes import MAX_PROPERTIES_BYTES, BuildRecipe
+from pacenote.system.paths import exists
+from pacenote.system.regular_files import read_regular_file
 
 _VERSIONS_FILE = ".ci/java-versions.properties"
 
@@ -22,7 +24,7 @@ def build_java_home(recipe: BuildRecipe, sources: Path, env: Mapping[str, str] =
     major = required_major(recipe, sources)
     for name in filter(None, (f"JAVA{major}_HOME" if major else "", "JAVA_HOME")):
         home = env.get(name)
-        if not home or not (Path(home) / "bin" / "javac").exists():
+        if not home or not exists(Path(home) / "bin" / "javac"):
             continue
         if not major or str(read_java(Path(home), name).major) == major:
             return Path(home)
@@ -39,9 +41,11 @@ def required_major(recipe: BuildRecipe, sources: Path) -> str:
     """
     file = sources / _VERSIONS_FILE
     try:
-        text = file.read_text("utf-8", "replace") if file.is_file() else ""
+        text = read_regular_file(file, MAX_PROPERTIES_BYTES).decode("utf-8", "replace")
     except OSError:
         text = ""
     key = re.escape(recipe.jdk_variable)
-    match = re.search(rf"^\s*{key}\s*=\s*(?:open)?(?:java|jdk)(\d+)", text, re.MULTILINE) if key else None
+    # Spaces without line breaks, so that each is read once.
+    pattern = rf"^[ \t]*{key}[ \t]*=[ \t]*(?:open)?(?:java|jdk)([0-9]{{1,4}})(?![0-9])"
+    match = re.search(pattern, text, re.MULTILINE) if key else None
     return match[1] if match else recipe.build_jdk

@@ -17,10 +17,11 @@ from pacenote.errors import EngineError, UsageError
 from pacenote.repository.foreign_checkout import foreign_checkout
 from pacenote.repository.git import GitBlocked, GitError, GitMissingError, commit_of, git, strip_credentials
 from pacenote.repository.repository_urls import refuse_credentials
-from pacenote.sources.recipes import BuildRecipe
+from pacenote.sources.recipes import MAX_PROPERTIES_BYTES, BuildRecipe
 from pacenote.sources.revisions import Revision
 from pacenote.system.folder_trees import discard_tree
-from pacenote.system.regular_files import open_regular_file
+from pacenote.system.paths import exists, is_dir
+from pacenote.system.regular_files import open_regular_file, read_regular_file
 from pacenote.units import format_bytes
 
 _SHOWN_DIGITS = 12
@@ -38,6 +39,10 @@ _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EINVAL)
 """Errors of opening what is gone, a link, a socket, or something else that is not a regular file."""
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@[\w.-]+:")
+# Spaces without line breaks, so that each is read once.
+_VERSION_LINE = re.compile(
+    r"^[ \t]*(?:elasticsearch|opensearch)[ \t]*=[ \t]*([\w.-]+)[ \t\r]*$", re.MULTILINE
+)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
 
@@ -84,7 +89,7 @@ def local_checkout(location: str) -> Path | None:
     if _URL.match(location):
         return None
     path = Path(os.path.expanduser(location)).absolute()  # noqa: PTH111  # Path.expanduser raises for unknown users
-    if not path.is_dir():
+    if not is_dir(path):
         raise UsageError(
             f"--source-path={strip_credentials(location)} is not a folder",
             hint="name a checkout of the engine, or the URL of a git repository",
@@ -144,7 +149,7 @@ class SourceCheckout:
     def _clone(self) -> None:
         """Clones the repository if there is no clone. An interrupted clone is removed."""
         clone = self.repository.clone
-        if (clone / ".git").is_dir():
+        if is_dir(clone / ".git"):
             return
         self._check_online("cloned")
         part = clone.with_name(f"{clone.name}.part")
@@ -201,7 +206,7 @@ class SourceCheckout:
     def _tree(self, folder: Path) -> SourceTree:
         origin = strip_credentials(self.repository.url)
         version = _version(folder / self.recipe.version_file)
-        if not (folder / ".git").exists():
+        if not exists(folder / ".git"):
             return SourceTree(folder, origin, version=version)
         with foreign_checkout(folder) as run:
             commit = run("rev-parse", "--verify", "HEAD")
@@ -269,11 +274,9 @@ def _add_file(digest: hashlib._Hash, folder: Path, name: str) -> None:
 
 def _version(file: Path) -> str:
     """Returns the version that a file of the build contains, such as `opensearch = 3.4.0`."""
-    if not file.is_file():
-        return ""
     try:
-        text = file.read_text("utf-8", "replace")
+        text = read_regular_file(file, MAX_PROPERTIES_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
-    match = re.search(r"^\s*(?:elasticsearch|opensearch)\s*=\s*([\w.-]+)\s*$", text, re.MULTILINE)
+    match = _VERSION_LINE.search(text)
     return match[1] if match else ""

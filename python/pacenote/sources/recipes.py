@@ -12,6 +12,10 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.model.engine import ELASTICSEARCH, OPENSEARCH
+from pacenote.system.paths import is_file
+
+MAX_PROPERTIES_BYTES = 1 << 20
+"""Size of the largest file with versions that is read of the sources."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,7 @@ def source_distribution(revision: str | None, source_path: str | None) -> str:
     """
     for name, recipe in RECIPES.items():
         # Path.expanduser raises for unknown users.
-        if source_path and Path(os.path.expanduser(source_path), recipe.version_file).is_file():  # noqa: PTH111
+        if source_path and is_file(Path(os.path.expanduser(source_path), recipe.version_file)):  # noqa: PTH111
             return name
     stated = f"{revision} {source_path}".lower()
     return next((name for name in RECIPES if name in stated), next(iter(RECIPES)))
