@@ -13,11 +13,27 @@ HOME = PACKAGE / "system" / "paths.py"
 
 PACKAGES = {
     *("cli", "compare", "diagnose", "evidence", "export", "figures", "host", "importers", "lab"),
-    *("metrics_store", "report", "serve", "stats", "store", "verdict"),
+    *("metrics_store", "provision", "report", "serve", "sources", "stats", "store", "teams", "verdict"),
 }
-"""Packages that read the home, race folders or the kernel's files."""
+"""Packages that read the home, race folders, the kernel's files, unpacked archives or checkouts."""
+
+_OWN = "folders of the home"
 
 ALLOWED = {
+    "provision/archives/archive_cache.py": _OWN,
+    "provision/archives/archive_install.py": _OWN,
+    "provision/cleanup.py": _OWN,
+    "provision/containers/engine_container.py": _OWN,
+    "provision/node_registry.py": _OWN,
+    "provision/plugin_archives.py": _OWN,
+    "provision/assembly_steps.py": "sources that are verified, and classes that Pacenote has compiled",
+    "provision/distributions/elasticsearch_core.py": "an engine that Pacenote has assembled",
+    "provision/distributions/opensearch_2.py": "an engine that Pacenote has assembled",
+    "provision/engine_lock.py": "a file of the package",
+    "provision/java_wheel.py": "what pip has downloaded",
+    "provision/published_versions.py": "parts in a repository of Maven",
+    "provision/update_lock.py": "parts in a repository of Maven",
+    "sources/build.py": "what a build of the user has produced, and folders of the home",
     "lab/experiment/recipes.py": "the folder is a part of the package",
 }
 """Modules that call such a method, and why they may."""
@@ -36,16 +52,18 @@ _METHODS = {"exists", "is_file", "is_dir", "is_symlink", "glob", "rglob", "resol
 
 
 def _uses_method(tree: ast.Module) -> bool:
-    """Returns whether a module names such a method of a path; those of entries of `os.scandir` that follow no
-    link do not raise.
+    """Returns whether a module uses such a method of a path; those of entries of `os.scandir` that follow no
+    link do not raise. An attribute that is not called is that of another class.
     """
-    of_entries = [
-        node.func
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and any(word.arg == "follow_symlinks" for word in node.keywords)
-    ]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    of_entries = {
+        id(call.func) for call in calls if any(word.arg == "follow_symlinks" for word in call.keywords)
+    }
+    called = {id(call.func) for call in calls} - of_entries
     return any(
-        isinstance(node, ast.Attribute) and node.attr in _METHODS and node not in of_entries
+        isinstance(node, ast.Attribute)
+        and node.attr in _METHODS
+        and (id(node) in called or (isinstance(node.value, ast.Name) and node.value.id == "Path"))
         for node in ast.walk(tree)
     )
 

@@ -1,11 +1,13 @@
 """The cars of a team repository."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.teams.definitions import list_cars, read_car
+from pacenote.teams.plugins import list_plugins
 from teams.repositories import write_team
 
 
@@ -67,3 +69,24 @@ def test_a_malformed_file_is_reported_in_one_line(tmp_path: Path, text: str) -> 
     with pytest.raises(EngineError, match=r"bad\.ini is not a valid \.ini file: ") as caught:
         read_car(root, "bad")
     assert "\n" not in caught.value.message
+
+
+def test_links_in_a_repository_do_no_harm(tmp_path: Path) -> None:
+    root = write_team(tmp_path, {"cars/v1/other.ini": "[config]\nbase = bare\n"})
+    (root / "cars" / "v1" / "bare").mkdir()
+    (root / "cars" / "v1" / "bare" / "config.ini").symlink_to("a" * 300)
+    (root / "cars" / "v9").symlink_to("v9")
+    assert read_car(root, "other").base_variables == {}
+    (root / "cars" / "v1" / "long.ini").symlink_to("a" * 300)
+    with pytest.raises(EngineError, match=r"long\.ini cannot be read"):
+        read_car(root, "long")
+
+
+def test_a_file_of_any_size_is_not_read(tmp_path: Path) -> None:
+    root = write_team(tmp_path, {"cars/v1/large.ini": "", "plugins/v1/core-plugins.txt": ""})
+    for name in ("cars/v1/large.ini", "plugins/v1/core-plugins.txt"):
+        os.truncate(root / name, 2 << 20)
+    with pytest.raises(EngineError, match=r"large\.ini cannot be read: it is larger than 1.0 MiB"):
+        read_car(root, "large")
+    with pytest.raises(EngineError, match=r"core-plugins\.txt cannot be read: .*larger than 1.0 MiB"):
+        list_plugins(root)

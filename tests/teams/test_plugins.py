@@ -55,3 +55,14 @@ def test_unknown_configurations_are_reported(tmp_path: Path) -> None:
         read_plugin(root, PluginRequest("my-plugin", ("empty",)))
     with pytest.raises(UsageError, match="is not the name of a plugin"):
         read_plugin(root, PluginRequest("../../x", ("fast",)))
+
+
+def test_links_in_a_repository_do_no_harm(tmp_path: Path) -> None:
+    root = write_team(tmp_path)
+    before = list_plugins(root)
+    for name in ("long", "my_plugin/default.ini.d", "core-plugins.d"):
+        (root / "plugins" / "v1" / name).symlink_to("a" * 300)
+    assert list_plugins(root) == before
+    (root / "plugins" / "v1" / "my_plugin" / "long.ini").symlink_to("a" * 300)
+    with pytest.raises(UsageError, match='has no configuration "long"'):
+        read_plugin(root, PluginRequest("my-plugin", ("long",)))

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from pacenote.errors import EngineError
 from pacenote.model.node_options import NodeLimits
+from pacenote.system.paths import exists, is_dir, is_file
 
 _PREFIX = "pacenote-"
 _PERIOD_US = 100_000
@@ -159,7 +160,7 @@ def group_of_process(pid: int, node_id: str, proc: Path = Path("/proc")) -> tupl
 def is_group_of(folder: Path, node_id: str) -> bool:
     """Returns whether this is the folder of a control group of this node, and not any other folder."""
     name = f"{_PREFIX}{node_id}"
-    return folder.name in (name, f"{name}.scope") and (folder / _PROCESSES).is_file()
+    return folder.name in (name, f"{name}.scope") and is_file(folder / _PROCESSES)
 
 
 def ran_out_of_memory(folders: Sequence[Path]) -> bool:
@@ -226,7 +227,7 @@ def _write_limits(folder: Path, parent: GroupParent, limits: NodeLimits) -> None
     if "memory" in parent.controllers and limits.memory is not None:
         (folder / memory).write_text(str(limits.memory))
         # A node that swaps would not measure the limit. Not every kernel limits swap space.
-        if (folder / swap).exists():
+        if exists(folder / swap):
             (folder / swap).write_text("0" if parent.version == 2 else str(limits.memory))
     if "cpu" in parent.controllers and limits.cpus is not None:
         quota = max(round(limits.cpus * _PERIOD_US), 1000)
@@ -307,7 +308,7 @@ def _group_folder(mount: _Mount, path: str) -> Path:
     root = mount.root.rstrip("/")
     inner = path.removeprefix(root) if path == root or path.startswith(f"{root}/") else path
     folder = mount.folder / inner.lstrip("/")
-    return folder if folder.is_dir() else mount.folder
+    return folder if is_dir(folder) else mount.folder
 
 
 def _read(file: Path) -> str:

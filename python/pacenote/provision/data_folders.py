@@ -21,7 +21,7 @@ from pacenote.provision import resources
 from pacenote.provision.layout import EngineLayout, reachable
 from pacenote.system.folder_trees import remove_tree
 from pacenote.system.ownership import replaceable_folder
-from pacenote.system.paths import real_path
+from pacenote.system.paths import exists, is_dir, real_path
 
 _MARKER = "pacenote-node.json"
 _DATA = "data"
@@ -49,7 +49,7 @@ def check_data_paths(paths: Iterable[Path], layout: EngineLayout) -> None:
     """
     for path in dict.fromkeys(paths):
         # A folder is not created: if a disk is not mounted, the race would measure another one.
-        if not path.is_dir():
+        if not is_dir(path):
             raise UsageError(f"--data-paths: {path} is not a folder", hint="create it, or mount its disk")
         if not os.access(path, os.W_OK | os.X_OK):
             raise EngineError(
@@ -76,7 +76,7 @@ def create_data_folder(
     the node only with `give`. With `kept`, leaves an existing one as it is. Raises DiskError.
     """
     try:
-        if kept and folder.exists():
+        if kept and exists(folder):
             with _opened(folder) as descriptor:
                 if _is_made_for(descriptor, node_id, layout):
                     return

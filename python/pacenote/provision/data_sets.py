@@ -27,6 +27,7 @@ from pacenote.provision.layout import EngineLayout
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.system.folder_trees import remove_tree
 from pacenote.system.locks import locked
+from pacenote.system.paths import exists, is_dir, paths_in
 from pacenote.units import format_bytes, format_count
 
 MANIFEST = "data.json"
@@ -92,14 +93,14 @@ def check_data_set_name(name: str, option: str = "--data") -> None:
 
 def list_data_sets(layout: EngineLayout) -> tuple[DataSet, ...]:
     """Returns all data sets that can be read, sorted by name."""
-    data_sets = (_read(folder) for folder in sorted(layout.data.glob("*")) if _NAME.fullmatch(folder.name))
+    data_sets = (_read(folder) for folder in paths_in(layout.data) if _NAME.fullmatch(folder.name))
     return tuple(data for data in data_sets if data is not None)
 
 
 def find_data_set(layout: EngineLayout, name: str) -> DataSet | None:
     """Returns a data set, or None if it does not exist. Raises EngineError for one that cannot be read."""
     folder = layout.data / name
-    if not folder.is_dir():
+    if not is_dir(folder):
         return None
     data_set = _read(folder)
     if data_set is None:
@@ -171,21 +172,21 @@ def check_not_replaced(layout: EngineLayout, data: DataSet) -> None:
 def check_room(data: DataSet, node: int, targets: Sequence[Path]) -> None:
     """Raises DiskError if there is no room for copies of a node's data at `targets`."""
     for source, target in zip(data.folders(node), targets, strict=True):
-        existing = next(folder for folder in (target, *target.parents) if folder.exists())
+        existing = next(folder for folder in (target, *target.parents) if exists(folder))
         check_free_space(existing, unshared_bytes(source, existing), f"a copy of data set '{data.name}'")
 
 
 def delete_data_set(layout: EngineLayout, name: str) -> None:
     """Deletes a data set. Raises UsageError if it does not exist, and DiskError."""
     check_data_set_name(name, "--id")
-    if not (layout.data / name).is_dir():
+    if not is_dir(layout.data / name):
         get_data_set(layout, name)
     try:
         with locked(layout.data / ".lock"):
             removed = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.data))
             (layout.data / name).rename(removed / name)
         remove_tree(removed)
-        if removed.exists():
+        if exists(removed):
             raise OSError(errno.ENOTEMPTY, f"files in {removed} cannot be removed")
     except OSError as failure:
         raise disk_error(failure, layout.data / name) from failure
@@ -233,7 +234,7 @@ class DataSetWriter:
         try:
             write_public(self._build / MANIFEST, json.dumps(document, indent=2) + "\n")
             with locked(self._layout.data / ".lock"):
-                if target.exists():
+                if exists(target):
                     old = Path(tempfile.mkdtemp(prefix=".build-", dir=self._layout.data))
                     target.rename(old / self.name)
                 else:

@@ -18,6 +18,7 @@ from pacenote.provision.jvm_check import check_jvm_options
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.team_cars import jvm_options_of
 from pacenote.system.child_process import ProcessUser
+from pacenote.system.paths import exists
 
 
 def java_for(
@@ -42,7 +43,7 @@ def java_to_check(request: EngineRequest, supported: JavaRange, layout: EngineLa
         if not majors:
             raise
         home = wheel_home(majors[0], layout.java)
-        return read_downloaded_java(home) if home.exists() else None
+        return read_downloaded_java(home) if exists(home) else None
 
 
 def assembled_jvm_warnings(
@@ -91,5 +92,5 @@ def _available_majors(request: EngineRequest, supported: JavaRange, layout: Engi
         major
         for major in downloadable_majors(supported)
         if request.runtime_jdk in (None, "bundled", str(major))
-        if wheel_home(major, layout.java).exists() or not request.offline
+        if exists(wheel_home(major, layout.java)) or not request.offline
     ]

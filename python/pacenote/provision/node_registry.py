@@ -37,6 +37,7 @@ from pacenote.provision.node_facts import NodeFacts, facts_document, parse_facts
 from pacenote.provision.node_lock import NodeLock, acquire_lock, is_locked, stays_locked, wait_for_lock
 from pacenote.provision.node_logs import keep_logs, replace_log
 from pacenote.system.folder_trees import remove_tree
+from pacenote.system.paths import is_dir
 from pacenote.system.process import (
     ProcessIdentity,
     can_identify_processes,
@@ -406,7 +407,7 @@ def remove_node_dir(layout: EngineLayout, folder: Path, kept: tuple[str, ...] = 
     """
     if not _is_node_dir(layout, folder):
         return
-    if not any((folder / name).is_dir() for name in kept):
+    if not any(is_dir(folder / name) for name in kept):
         remove_tree(folder)
         return
     with os.scandir(folder) as entries:

@@ -24,6 +24,7 @@ from pacenote.provision.node_registry import registered_nodes
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.provision.zip_files import MAX_MEMBERS, DamagedZip, opened_zip, read_member
 from pacenote.system.folder_trees import delete_tree, discard_tree
+from pacenote.system.paths import exists, is_dir
 
 _MAX_BYTES = 2 << 30
 _MAX_DESCRIPTOR_BYTES = 1 << 20
@@ -51,7 +52,7 @@ def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchiv
     digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
     target = engine.folder.with_name(f"{_PREFIX}{engine.folder.name}-{digest}")
     try:
-        if (target / MARKER).exists():
+        if exists(target / MARKER):
             # Marks it as used, for the removal of old copies.
             os.utime(target / MARKER)
             return target
@@ -118,7 +119,7 @@ def _check(descriptor: Mapping[str, str], archive: Path, home: Path, engine: Ass
     for extended in filter(None, descriptor.get("extended.plugins", "").split(",")):
         needed, *marks = extended.strip().split(";")
         if "optional=true" not in marks and not any(
-            (home / place / needed).is_dir() for place in ("modules", "plugins")
+            is_dir(home / place / needed) for place in ("modules", "plugins")
         ):
             raise EngineError(
                 f"plugin {name} needs {needed}, which {engine.distribution} {engine.version} lacks",
@@ -127,7 +128,7 @@ def _check(descriptor: Mapping[str, str], archive: Path, home: Path, engine: Ass
 
 
 def _extract(members: zipfile.ZipFile, archive: Path, folder: Path) -> None:
-    if folder.exists():
+    if exists(folder):
         raise EngineError(f"plugin {folder.name} is named twice", hint="name it once")
     make_public_dir(folder)
     if len(members.infolist()) > MAX_MEMBERS:
@@ -141,7 +142,7 @@ def _extract(members: zipfile.ZipFile, archive: Path, folder: Path) -> None:
                 f"{archive} is not unpacked: {entry.filename} would be written outside of its folder",
                 hint="use the archive of the vendor",
             )
-        if entry.is_dir():
+        if entry.filename.endswith("/"):
             make_public_dir(folder / path)
             continue
         make_public_dir((folder / path).parent)

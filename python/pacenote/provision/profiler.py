@@ -20,6 +20,7 @@ from pacenote.provision.maven import MavenArtifact, fetch_artifacts, missing_art
 from pacenote.provision.public_files import make_public_dir
 from pacenote.provision.team_cars import TeamTemplate
 from pacenote.system.locks import locked
+from pacenote.system.paths import exists
 
 ARTIFACT = MavenArtifact(
     group="tools.profiler",
@@ -51,7 +52,7 @@ def install_profiler(
     if not _is_named(request.car):
         return
     library, machine = profiler_library(layout), platform.machine()
-    if library.exists():
+    if exists(library):
         return
     if machine not in _PLATFORMS:
         raise EngineError(

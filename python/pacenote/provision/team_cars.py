@@ -27,6 +27,8 @@ from pacenote.provision.known_settings import (
 )
 from pacenote.provision.public_files import copy_file
 from pacenote.provision.resources import parse_heap
+from pacenote.system.paths import is_file
+from pacenote.system.regular_files import read_regular_file
 from pacenote.teams.composition import Composition, CompositionRequest, compose
 from pacenote.teams.config_files import TeamConfiguration, parse_settings
 from pacenote.teams.hooks import HookRun, run_hooks
@@ -286,9 +288,11 @@ def _isolation(config: Path) -> dict[str, object]:
     """Returns the settings in the files of a node that Pacenote sets itself."""
     return {
         name: value
-        for file in sorted(config.glob("*.yml"))
-        if file.name in ("elasticsearch.yml", "opensearch.yml")
-        for name, value in parse_settings(file.name, file.read_text("utf-8")).items()
+        for file in (config / "elasticsearch.yml", config / "opensearch.yml")
+        if is_file(file)
+        for name, value in parse_settings(
+            file.name, read_regular_file(file).decode("utf-8", "replace")
+        ).items()
         if belongs_to_node(name)
     }
 

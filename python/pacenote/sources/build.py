@@ -33,6 +33,7 @@ from pacenote.system.child_process import ChildCommand, ChildProcess, spawn_chil
 from pacenote.system.folder_trees import delete_tree, discard_tree
 from pacenote.system.locks import locked, open_lock, try_lock
 from pacenote.system.own_home import check_own_home
+from pacenote.system.paths import exists, is_dir, is_file
 from pacenote.system.process import kill_processes_with_lock
 
 SOURCES = "sources"
@@ -194,7 +195,7 @@ def _commands(request: BuildRequest, tree: SourceTree) -> Iterator[str]:
 def _plugins(request: BuildRequest, tree: SourceTree) -> Iterator[str]:
     """Yields the requested plugins that are part of the sources."""
     for plugin in request.plugins:
-        if "/" not in plugin and (tree.folder / "plugins" / plugin).is_dir():
+        if "/" not in plugin and is_dir(tree.folder / "plugins" / plugin):
             yield plugin
 
 
@@ -229,7 +230,7 @@ def _artifacts(request: BuildRequest, tree: SourceTree) -> dict[str, Path]:
 
 
 def _newest(folder: Path, pattern: str) -> Path:
-    files = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
+    files = sorted(filter(is_file, folder.glob(pattern)), key=lambda path: path.stat().st_mtime)
     if not files:
         raise EngineError(
             f"the build has produced no file {pattern} in {folder}",
@@ -248,7 +249,7 @@ class _Cache:
     def find(self, tree: SourceTree) -> BuiltEngine | None:
         """Returns what was built from the same sources with the same commands, or None."""
         folder = self._entry(tree)
-        if folder is None or not folder.exists():
+        if folder is None or not exists(folder):
             return None
         with locked(self._folder / ".lock"):
             return self._found(tree, folder)
@@ -260,7 +261,7 @@ class _Cache:
             files = {name: folder / str(file) for name, file in record["files"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        if self._request.distribution not in files or not all(file.is_file() for file in files.values()):
+        if self._request.distribution not in files or not all(is_file(file) for file in files.values()):
             return None
         os.utime(folder / _RECORD)
         return self._built(tree, files, cached=True)
@@ -303,7 +304,7 @@ class _Cache:
             for folder in self._folder.glob("*/"):
                 record = folder / _RECORD
                 with contextlib.suppress(OSError):
-                    if (record if record.exists() else folder).stat().st_mtime < limit:
+                    if (record if exists(record) else folder).stat().st_mtime < limit:
                         delete_tree(folder)
 
     def _entry(self, tree: SourceTree) -> Path | None:

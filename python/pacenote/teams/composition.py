@@ -16,9 +16,12 @@ import jinja2.meta
 
 from pacenote.errors import UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
+from pacenote.system.paths import is_dir, is_file, paths_in
+from pacenote.system.regular_files import read_regular_file
 from pacenote.teams.config_files import TeamConfiguration, read_configuration
 from pacenote.teams.definitions import TeamCar, read_car
 from pacenote.teams.hooks import Hook
+from pacenote.teams.ini_file import MAX_TEXT_BYTES
 from pacenote.teams.node_variables import NodeVariables
 from pacenote.teams.plugins import PluginRequest, TeamPlugin, read_plugin
 from pacenote.teams.rendering import is_template, render, template_files
@@ -103,14 +106,14 @@ def compose(root: Path, request: CompositionRequest) -> Composition:
             hint="name a car as well, such as defaults",
         )
     hooks = []
-    if scripts := tuple(base / "config.py" for base in bases if (base / "config.py").is_file()):
+    if scripts := tuple(base / "config.py" for base in bases if is_file(base / "config.py")):
         hooks.append(Hook(f"car {','.join(request.cars)}", scripts, request.cars))
     plugin_variables: dict[str, object] = {}
     for plugin in plugins:
         folders += [base / "templates" for base in plugin.bases]
         plugin_variables.update(plugin.variables)
         script = plugin.folder / "plugin.py" if plugin.folder else None
-        if script is not None and script.is_file():
+        if script is not None and is_file(script):
             hooks.append(Hook(f"plugin {plugin.name}", (script,), plugin.configurations or None))
     variables: dict[str, object] = {}
     for definitions in ([car.base_variables for car in cars], [car.variables for car in cars]):
@@ -119,7 +122,7 @@ def compose(root: Path, request: CompositionRequest) -> Composition:
     composition = Composition(
         root=root,
         names=request.cars,
-        template_folders=tuple(folder for folder in dict.fromkeys(folders) if folder.is_dir()),
+        template_folders=tuple(folder for folder in dict.fromkeys(folders) if is_dir(folder)),
         variables={**variables, **request.car_params},
         plugins=plugins,
         plugin_variables={**plugin_variables, **request.plugin_params},
@@ -143,15 +146,23 @@ def _known_variables(composition: Composition) -> set[str]:
     for _, file in template_files(composition.template_folders):
         if is_template(file):
             try:
-                tree = environment.parse(file.read_text(encoding="utf-8"))
+                tree = environment.parse(read_regular_file(file, MAX_TEXT_BYTES).decode("utf-8"))
             except (OSError, UnicodeDecodeError, jinja2.TemplateError):
                 continue  # Rendering reports it.
             known |= jinja2.meta.find_undeclared_variables(tree)
     for hook in composition.hooks:
         for script in hook.scripts:
-            for module in filter(Path.is_file, script.parent.glob("*.py")):
-                known.update(_LITERAL.findall(module.read_text(encoding="utf-8", errors="replace")))
+            for module in paths_in(script.parent):
+                if module.suffix == ".py" and is_file(module):
+                    known.update(_LITERAL.findall(_text_of(module)))
     return known
+
+
+def _text_of(module: Path) -> str:
+    try:
+        return read_regular_file(module, MAX_TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _check_params(option: str, params: Iterable[str], known: set[str]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.messages import did_you_mean, quoted
 from pacenote.system.folder_trees import walk_folders
+from pacenote.system.paths import is_dir, is_file, paths_in, real_path
 from pacenote.teams.ini_file import comma_list, read_ini
 
 FORMAT = "v1"
@@ -42,9 +42,11 @@ def members_folder(root: Path, members: str) -> Path:
     Raises EngineError if there is none, or only one in a format that Pacenote does not know.
     """
     folder = root / members / FORMAT
-    if folder.is_dir():
+    if is_dir(folder):
         return folder
-    others = sorted(path.name for path in (root / members).glob("v*") if path.is_dir())
+    others = sorted(
+        path.name for path in paths_in(root / members) if path.name.startswith("v") and is_dir(path)
+    )
     if others:
         raise EngineError(
             f"the {members} of {root} have the format {', '.join(others)}; Pacenote reads {FORMAT}",
@@ -64,7 +66,8 @@ def list_cars(root: Path) -> tuple[TeamCar, ...]:
 
 def car_names(root: Path) -> list[str]:
     """Returns the names of all cars and mixins. Raises EngineError."""
-    return sorted(file.stem for file in members_folder(root, "cars").glob("*.ini"))
+    files = paths_in(members_folder(root, "cars"))
+    return sorted(file.stem for file in files if file.suffix == ".ini")
 
 
 def read_car(root: Path, name: str) -> TeamCar:
@@ -85,7 +88,7 @@ def read_car(root: Path, name: str) -> TeamCar:
     )
     base_variables: dict[str, str] = {}
     for base in bases:
-        if (base / "config.ini").is_file():
+        if is_file(base / "config.ini"):
             base_variables.update(read_ini(base / "config.ini").get("variables", {}))
     meta = sections.get("meta", {})
     return TeamCar(
@@ -103,7 +106,7 @@ def find_base(folder: Path, name: str, file: Path) -> Path:
     base = folder / name
     if not is_inside(base, folder):
         raise EngineError(f"{file}: the base {quoted(name)} is outside of {folder}")
-    if not base.is_dir():
+    if not is_dir(base):
         known = [
             Path(path).relative_to(folder).as_posix()
             for path, folders, _ in walk_folders(folder)
@@ -118,5 +121,4 @@ def find_base(folder: Path, name: str, file: Path) -> Path:
 
 def is_inside(path: Path, folder: Path) -> bool:
     """Returns whether a path is in a folder when links are followed; one that leads to itself is."""
-    # Path.resolve raises RuntimeError for such a link.
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    return real_path(path).is_relative_to(real_path(folder))

@@ -20,6 +20,7 @@ from pacenote.plugins.failures import describe
 from pacenote.plugins.rally_api.errors import SystemSetupError
 from pacenote.plugins.rally_api.import_hook import serve_rally_modules
 from pacenote.plugins.tools import DataTools, set_current_tools
+from pacenote.system.paths import is_file, paths_in
 
 PHASES = ("post_install",)
 """The phases for which hooks can be registered."""
@@ -91,14 +92,14 @@ def _load(script: Path) -> ModuleType:
     """
     folder = script.parent
     sys.path.insert(0, str(folder.parent))
-    others = sorted(path for path in folder.glob("*.py") if path != script)
+    others = [path for path in paths_in(folder) if path.suffix == ".py" and path != script]
     return [_module(folder.name, path) for path in (*others, script)][-1]
 
 
 def _module(package: str, path: Path) -> ModuleType:
     name = f"{package}.{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    if spec is None or spec.loader is None or not is_file(path):
         raise SystemSetupError(f"{path} is not a Python module")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pacenote.errors import EngineError
+from pacenote.system.paths import exists, is_dir, is_file
+from pacenote.system.regular_files import read_regular_file
+
+MAX_TEXT_BYTES = 1 << 20
+"""Size of the largest file of a team repository that is read as text."""
 
 Sections = Mapping[str, Mapping[str, str]]
 """Keys and values by section."""
@@ -17,10 +22,10 @@ def read_ini(file: Path) -> Sections:
     parser = configparser.ConfigParser(interpolation=configparser.ExtendedInterpolation())
     # By default, keys are converted to lower case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    if file.exists() and not (file.is_file() or file.is_dir()):
+    if exists(file) and not (is_file(file) or is_dir(file)):
         raise EngineError(f"{file} cannot be read: it is a pipe, a device or a socket")
     try:
-        parser.read_string(file.read_text(encoding="utf-8"), file.name)
+        parser.read_string(read_regular_file(file, MAX_TEXT_BYTES).decode("utf-8"), file.name)
         return {section: dict(parser.items(section)) for section in parser.sections()}
     except OSError as error:
         raise EngineError(f"{file} cannot be read: {error.strerror}") from error

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.messages import did_you_mean, quoted
+from pacenote.system.paths import exists, is_dir, is_file, paths_in
+from pacenote.system.regular_files import read_regular_file
 from pacenote.teams.definitions import find_base, is_inside, members_folder
-from pacenote.teams.ini_file import comma_list, read_ini
+from pacenote.teams.ini_file import MAX_TEXT_BYTES, comma_list, read_ini
 
 _MODULES_SINCE_8 = ("repository-azure", "repository-gcs", "repository-s3")
 """Plugins that are modules of newer versions: they are configured, but not installed."""
@@ -79,11 +81,12 @@ def list_plugins(root: Path) -> tuple[PluginRequest, ...]:
     EngineError.
     """
     folder = members_folder(root, "plugins")
+    plugins = [path for path in paths_in(folder) if is_dir(path)]
     configured = [
-        PluginRequest(_plugin_name(file.parent), (file.stem,)) for file in sorted(folder.glob("*/*.ini"))
+        PluginRequest(_plugin_name(plugin), (name,)) for plugin in plugins for name in _configurations(plugin)
     ]
     # A folder with hooks only is a plugin, too.
-    bare = {_plugin_name(file.parent) for file in folder.glob("*/plugin.py")}
+    bare = {_plugin_name(plugin) for plugin in plugins if exists(plugin / "plugin.py")}
     bare -= {plugin.name for plugin in configured}
     return (*map(PluginRequest, sorted({*_core_plugins(folder), *bare})), *configured)
 
@@ -101,7 +104,7 @@ def read_plugin(root: Path, request: PluginRequest) -> TeamPlugin:
     is_module = request.name in _MODULES_SINCE_8 and not is_core
     if not request.configurations:
         _check_name(root, request.name)
-        return TeamPlugin(request.name, folder=folder if folder.is_dir() else None, is_module=is_module)
+        return TeamPlugin(request.name, folder=folder if is_dir(folder) else None, is_module=is_module)
     bases: list[Path] = []
     variables: dict[str, str] = {}
     for name in request.configurations:
@@ -139,9 +142,9 @@ def _check_name(root: Path, name: str) -> None:
 
 def _configuration_file(folder: Path, plugin: str, name: str) -> Path:
     file = folder / f"{name}.ini"
-    if file.parent == folder and file.is_file():
+    if file.parent == folder and is_file(file):
         return file
-    known = sorted(path.stem for path in folder.glob("*.ini"))
+    known = _configurations(folder)
     raise UsageError(
         f"--elasticsearch-plugins: plugin {quoted(plugin)} has no configuration {quoted(name)}"
         f"{did_you_mean(name, known)}",
@@ -149,11 +152,16 @@ def _configuration_file(folder: Path, plugin: str, name: str) -> Path:
     )
 
 
+def _configurations(plugin: Path) -> list[str]:
+    """Returns the names of the configurations in the folder of a plugin."""
+    return sorted(path.stem for path in paths_in(plugin) if path.suffix == ".ini")
+
+
 def _core_plugins(folder: Path) -> list[str]:
     """Returns the names in `core-plugins.txt`; more values may follow a comma."""
     file = folder / "core-plugins.txt"
     try:
-        lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+        lines = read_regular_file(file, MAX_TEXT_BYTES).decode("utf-8").splitlines() if is_file(file) else []
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"{file} cannot be read: {error}") from error
     names = (line.partition(",")[0].strip() for line in lines if not line.startswith("#"))

@@ -6,7 +6,6 @@ earlier folder has for the same path. Other files are copied and replace earlier
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ import jinja2
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
 from pacenote.system.folder_trees import walk_folders
+from pacenote.system.paths import exists, is_file, real_path
 from pacenote.teams.definitions import is_inside
 
 _MAX_DEPTH = 64
@@ -43,7 +43,7 @@ def render(root: Path, folders: Iterable[Path], variables: Mapping[str, object])
     copies: dict[str, Path] = {}
     for path, file in template_files(folders):
         if not is_inside(file, root):
-            raise EngineError(f"{file} leads to {os.path.realpath(file)}, outside of the team repository")
+            raise EngineError(f"{file} leads to {real_path(file)}, outside of the team repository")
         if not is_template(file):
             copies[path] = file
             continue
@@ -65,7 +65,7 @@ def template_files(folders: Iterable[Path]) -> Iterator[tuple[str, Path]]:
             below.sort()
             for name in sorted(names):
                 file = Path(parent, name)
-                if file.exists() and not file.is_file():
+                if exists(file) and not is_file(file):
                     raise EngineError(
                         f"{file} is not a regular file", hint="remove it from the team repository"
                     )

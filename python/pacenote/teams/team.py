@@ -16,6 +16,7 @@ from pacenote.repository.git_repository import (
     open_repository,
 )
 from pacenote.system.ownership import replaceable_folder
+from pacenote.system.paths import exists, is_dir
 
 DEFAULT_URL = "https://github.com/elastic/rally-teams"
 
@@ -60,8 +61,8 @@ def locate_team(request: TeamRequest, progress: Callable[[str], None] = lambda _
     """
     options = request.options
     if options.path is not None:
-        if not options.path.is_dir():
-            what = "is not a folder" if options.path.exists() else "does not exist"
+        if not is_dir(options.path):
+            what = "is not a folder" if exists(options.path) else "does not exist"
             raise EngineError(
                 f"--team-path {options.path} {what}", hint="name the folder that contains cars and plugins"
             )

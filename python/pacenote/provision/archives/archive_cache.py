@@ -33,6 +33,7 @@ from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import locked
 from pacenote.system.ownership import replaceable_file
+from pacenote.system.paths import is_file
 from pacenote.system.regular_files import read_regular_file
 
 DEFAULT_CACHE_DAYS = 30
@@ -127,7 +128,7 @@ def cached_path(source: ArchiveSource, cache: Path) -> Path:
 def is_available_offline(source: ArchiveSource, cache: Path) -> bool:
     """Returns whether an archive is on this machine."""
     path = Path(source.location) if source.is_file else cached_path(source, cache)
-    return path.is_file() and (source.is_file or _checksum_file(path).is_file())
+    return is_file(path) and (source.is_file or is_file(_checksum_file(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +195,7 @@ def _entry(folder: Path) -> _CacheEntry | None:
 
 def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedArchive:
     path = Path(source.location)
-    if not path.is_file():
+    if not is_file(path):
         raise _no_file(source)
     label, size = f"verifying {path.name}", path.stat().st_size
     try:
@@ -227,7 +228,7 @@ def _cached(source: ArchiveSource, target: Path) -> CachedArchive | None:
     name.
     """
     sha512 = _read_checksum(_checksum_file(target))
-    if not sha512 or not target.is_file():
+    if not sha512 or not is_file(target):
         return None
     return CachedArchive(target, EngineArchive(source.address, sha512, not _is_unverified(target)))
 

@@ -15,7 +15,7 @@ from pacenote.errors import EngineError
 from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
 from pacenote.provision.install import MARKER
 from pacenote.provision.public_files import copy_file, make_public_dir
-from pacenote.system.paths import real_path
+from pacenote.system.paths import is_dir, is_file, is_link, paths_in, real_path
 
 COPIED_FOLDERS = ("bin", "config", "plugins")
 """Folders of an engine whose files a node may change."""
@@ -23,7 +23,7 @@ COPIED_FOLDERS = ("bin", "config", "plugins")
 RUNTIME_FOLDERS = ("data", "logs")
 """Folders that an engine has by default inside its own, and that are elsewhere for a node."""
 
-_VERSION = r"\d+\.\d+\.\d+[\w.-]*"
+_VERSION = r"\d{1,9}\.\d{1,9}\.\d{1,9}[\w.-]{0,60}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class EngineTree:
     official: OfficialArchive
     """What is known of the archives of this engine."""
     version: str
-    """The version of the engine, as its jar names it."""
+    """The version of the engine, as its jar names it: with ASCII digits only."""
 
     @property
     def bundled_java(self) -> Path | None:
         """The folder of the Java that is part of the archive, or None."""
         java = real_path(self.folder / "jdk")
-        return java if (java / "bin" / "java").is_file() else None
+        return java if is_file(java / "bin" / "java") else None
 
     @property
     def plugin_tool(self) -> Path:
@@ -59,7 +59,7 @@ class EngineTree:
         return {
             key: value
             for part in self.official.optional_parts
-            if self.minor_version >= part.since and (self.folder / part.folder).is_dir()
+            if self.minor_version >= part.since and is_dir(self.folder / part.folder)
             for key, value in part.settings.items()
         }
 
@@ -70,14 +70,14 @@ def read_tree(folder: Path, described_as: str) -> EngineTree:
     `described_as` is where the folder comes from, for messages.
     """
     for official in OFFICIAL_ARCHIVES.values():
-        jar = re.compile(rf"{official.name}-({_VERSION})\.jar")
-        jars = sorted(path.name for path in (folder / "lib").glob(f"{official.name}-*.jar"))
-        versions = [match[1] for name in jars if (match := jar.fullmatch(name))]
-        if versions and (folder / "bin" / official.name).is_file():
+        jar = re.compile(rf"{official.name}-({_VERSION})\.jar", re.ASCII)
+        names = (path.name for path in paths_in(folder / "lib"))
+        versions = [match[1] for name in names if (match := jar.fullmatch(name))]
+        if versions and is_file(folder / "bin" / official.name):
             return EngineTree(folder, official, versions[0])
-    names = " or ".join(f"bin/{name} with lib/{name}-VERSION.jar" for name in OFFICIAL_ARCHIVES)
+    needed = " or ".join(f"bin/{name} with lib/{name}-VERSION.jar" for name in OFFICIAL_ARCHIVES)
     raise EngineError(
-        f"{described_as} is not the archive of an engine: it has no {names}",
+        f"{described_as} is not the archive of an engine: it has no {needed}",
         hint="use the tar.gz archive of the vendor for Linux",
     )
 
@@ -96,9 +96,9 @@ def copy_tree(source: Path, target: Path, *, without: tuple[str, ...] = ()) -> N
 
 
 def _copy(source: Path, target: Path, *, link: bool) -> None:
-    if source.is_symlink():
+    if is_link(source):
         target.symlink_to(source.readlink())
-    elif source.is_dir():
+    elif is_dir(source):
         make_public_dir(target)
         for entry in os.scandir(source):
             _copy(Path(entry.path), target / entry.name, link=link)

@@ -26,6 +26,7 @@ from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.provision.zip_files import MAX_MEMBERS
 from pacenote.system.folder_trees import discard_tree
+from pacenote.system.paths import exists, is_dir, is_file
 
 _MAX_RATIO = 100
 _MIN_LIMIT_BYTES = 1 << 30
@@ -97,7 +98,7 @@ def extract_archive(archive: Path, target: Path, progress: ProgressCallback = no
     The folder is written under a temporary name and renamed. Raises EngineError for an archive that is
     damaged or refused, and DiskError.
     """
-    if (target / MARKER).exists():
+    if exists(target / MARKER):
         return target
     try:
         make_public_dir(target.parent)
@@ -208,7 +209,7 @@ class _MemberWriter:
         if path.is_absolute() or ".." in path.parts or path.parts[:1] != (self.top,):
             raise _Refused(f"{member.name} is a link to {member.linkname}, outside of its folder")
         name = PurePosixPath(*path.parts[1:])
-        if self.links & {name, *name.parents} or not (self.folder / name).is_file():
+        if self.links & {name, *name.parents} or not is_file(self.folder / name):
             raise _Refused(f"{member.name} is a link to {member.linkname}, which is not a file before it")
         os.link(self.folder / name, target)
 
@@ -243,7 +244,7 @@ def _check_link(name: PurePosixPath, member: tarfile.TarInfo) -> None:
 
 
 def _make_folders(path: Path, root: Path) -> None:
-    if path == root or path.is_dir():
+    if path == root or is_dir(path):
         return
     _make_folders(path.parent, root)
     try:

@@ -29,6 +29,7 @@ from pacenote.provision.node_trees import give_tree, take_tree
 from pacenote.provision.public_files import write_public
 from pacenote.system.child_process import ChildCommand, spawn_child
 from pacenote.system.folder_trees import remove_tree
+from pacenote.system.paths import exists
 
 TIMEOUT_S = 300.0
 """Seconds within which a plugin must be installed."""
@@ -62,7 +63,7 @@ def install_plugins(
         return tree
     digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
     target = layout.installs / f"{tree.folder.name}-{digest}"
-    if not (target / MARKER).exists():
+    if not exists(target / MARKER):
         try:
             build = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.installs))
             try:

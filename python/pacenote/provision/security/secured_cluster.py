@@ -28,6 +28,7 @@ from pacenote.provision.security.secured_program import (
     uses_tls,
 )
 from pacenote.provision.team_cars import TeamTemplate
+from pacenote.system.paths import is_dir, is_file
 
 AUTHORITY_FILE = "http_ca.crt"
 """The name of the file with the authority of a cluster, beside the logs of its nodes."""
@@ -109,7 +110,7 @@ def _check_request(request: SecurityRequest) -> None:
             hint="omit use_ssl",
         )
     for name, file in given_files(_settings_of_user(request.car)):
-        if not os.access(file, os.R_OK) or not file.is_file():
+        if not os.access(file, os.R_OK) or not is_file(file):
             raise UsageError(f"{name}: {file} cannot be read", hint="name a file on this machine")
     if client.tls.ca_file or client.tls.client_cert:
         tls_context(client.tls)
@@ -131,7 +132,7 @@ def secure(
     The certificate of its authority is written to `folder`, which only Pacenote's user can change. Raises
     EngineError for an archive without security and if certificates cannot be made, and DiskError.
     """
-    if not (program.home / _MODULE).is_dir():
+    if not is_dir(program.home / _MODULE):
         raise EngineError(
             f"{_ENABLED}=true: the archive has no security: it lacks {_MODULE}",
             hint="use the archive of the default distribution",
@@ -213,7 +214,7 @@ def _authority(request: SecurityRequest) -> Path | None:
     if isinstance(template, TeamTemplate):
         hooks = (script for hook in template.composition.hooks for script in hook.scripts)
         files += [script.parent / _HOOK_AUTHORITY for script in hooks]
-    return next((file for file in files if file.is_file()), None)
+    return next((file for file in files if is_file(file)), None)
 
 
 def _settings_of_user(car: Car) -> Mapping[str, object]:
