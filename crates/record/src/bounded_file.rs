@@ -48,8 +48,8 @@ pub const SAMPLE_ROWS: RowLimit = RowLimit { rows: 1 << 35, per_byte: 16 };
 /// less than one for each byte.
 pub const SERIES_ROWS: RowLimit = RowLimit { rows: 1 << 23, per_byte: 16 };
 /// Rows of `telemetry.parquet`: 77 days of 161 values per second, as of one node, or 15 hours of 500 nodes. Values that
-/// never change take hardly more than the metadata of their row group, which has more than a kilobyte.
-pub const TELEMETRY_ROWS: RowLimit = RowLimit { rows: 1 << 30, per_byte: 128 };
+/// never change have up to 17 for each byte.
+pub const TELEMETRY_ROWS: RowLimit = RowLimit { rows: 1 << 30, per_byte: 40 };
 
 /// A Parquet file whose row groups are read one after the other.
 pub struct BoundedFile {

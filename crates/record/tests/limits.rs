@@ -14,7 +14,7 @@ use pacenote_record::{
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
@@ -154,7 +154,11 @@ fn many_rows_in_few_bytes_are_refused() {
     let path = folder.path().join("telemetry.parquet");
     let mut columns = telemetry(vec![1.0; 1 << 18]);
     columns[0] = Column::Numbers(vec![7; 1 << 18]);
-    write(&path, TELEMETRY, &columns, 5);
+    let few_pages = WriterProperties::builder()
+        .set_data_page_row_count_limit(1 << 18)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true);
+    write_with(&path, TELEMETRY, &columns, 5, few_pages);
     let text = refusal(telemetry_cuts(&path));
     assert!(text.contains("has 1310720 rows in only "), "{text}");
     write(&path, TELEMETRY, &columns, 1);

@@ -113,7 +113,7 @@ fn telemetry_that_never_changes_can_be_read() {
     }
     let rows = file.close().unwrap();
     let bytes = fs::metadata(folder.path().join(telemetry::PARQUET)).unwrap().len();
-    // Other series may be told apart by even fewer bytes.
+    // Other series may be told apart by fewer bytes.
     assert!(2 * rows / bytes <= TELEMETRY_ROWS.per_byte, "{rows} rows in {bytes} bytes");
 }
 
