@@ -42,9 +42,11 @@ fn the_limits_of_writers_are_within_those_of_readers() {
         assert!(column <= MOST_COLUMN_BYTES, "{column} bytes of a column");
         assert!((texts + rows * ROW_NUMBERS) as u64 <= GROUP_BYTES, "{texts} bytes of {rows} rows");
     }
-    assert!(HOST_LIMIT.series + OTHER_LIMIT.series <= MOST_SERIES);
-    assert!(HOST_LIMIT.bytes + OTHER_LIMIT.bytes <= MOST_KEY_BYTES);
-    assert!(256 * NAME_BYTES as u64 <= DICTIONARY_BYTES);
+    const {
+        assert!(HOST_LIMIT.series + OTHER_LIMIT.series <= MOST_SERIES);
+        assert!(HOST_LIMIT.bytes + OTHER_LIMIT.bytes <= MOST_KEY_BYTES);
+        assert!(256 * NAME_BYTES as u64 <= DICTIONARY_BYTES);
+    }
 }
 
 fn long_series(source: &str, number: usize, bytes: usize) -> TelemetrySeries {
