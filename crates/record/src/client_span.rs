@@ -6,6 +6,7 @@ use crate::sample::SampleType;
 
 /// When a client was in a task. Times are in nanoseconds since the task began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_field_names, reason = "the postfix is the unit")]
 pub struct ClientSpan {
     /// When it was planned to start: later than 0 only with a ramp-up.
     planned_start_ns: u64,

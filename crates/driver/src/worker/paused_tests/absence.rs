@@ -1,5 +1,7 @@
 //! The time of the measured window in which clients had left their task, or had not begun to be measured.
 
+use std::time::Duration;
+
 use pacenote_record::{Collector, Delivery};
 use serde_json::{Value, json};
 
@@ -8,7 +10,7 @@ use crate::plan_to_record::task_infos;
 
 /// Returns how long clients were absent, in milliseconds, if operations of the second client take 30 ms from the one with
 /// the number `slow_from` on, and all others 10 ms.
-fn absent_ms(task: &Value, slow_from: u64) -> u64 {
+fn absent_ms(task: &Value, slow_from: u64) -> u128 {
     let simulation = Simulation::new(&plan(std::slice::from_ref(task)), move |attempt| {
         let is_slow = attempt.id.client_number == 1 && attempt.number >= slow_from;
         Response::success(if is_slow { 30 * MS } else { 10 * MS })
@@ -21,7 +23,7 @@ fn absent_ms(task: &Value, slow_from: u64) -> u64 {
     for delivery in simulation.run_to_deliveries() {
         finished = collector.receive(delivery, &buffers).unwrap().or(finished);
     }
-    (finished.unwrap().result.absent_s * 1000.0).round() as u64
+    Duration::from_secs_f64(finished.unwrap().result.absent_s).as_millis()
 }
 
 #[test]
