@@ -177,7 +177,7 @@ def _suspect_findings(record: RaceRecord) -> Iterator[Finding]:
     late = tuple(late_join_findings(measured, record.driver))
     yield from late
     named = {name for finding in late for name in finding.tasks}
-    yield from absence_findings(task for task in measured if task.task not in named)
+    yield from absence_findings((task for task in measured if task.task not in named), record.driver)
     # A task that cannot keep its rate never catches up, however long its warm-up is.
     yield from warmup_backlogs(task for task in reported_tasks(record) if task not in missed)
     yield from disturbances(record.tasks, record.driver)
