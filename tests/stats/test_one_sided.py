@@ -15,7 +15,7 @@ def of_1000(*failed: int) -> list[OperationCount]:
 
 
 def test_a_mean_has_students_bounds() -> None:
-    low, high = mean_bounds((90.0, 100.0, 100.0, 100.0, 111.0))
+    low, high = mean_bounds((90.0, 100.0, 100.0, 100.0, 111.0), in_histograms=True)
     logs = [math.log(value / 100) for value in (90.0, 111.0)]
     error = math.sqrt(sum((log - sum(logs) / 5) ** 2 for log in (*logs, 0, 0, 0)) / 4 / 5)
     # 2.1318 is the tabulated quantile of Student's distribution for 4 degrees of freedom.
@@ -24,8 +24,12 @@ def test_a_mean_has_students_bounds() -> None:
 
 @pytest.mark.parametrize("value", [50.0, -50.0])
 def test_equal_values_are_as_precise_as_the_histograms(value: float) -> None:
-    low, high = mean_bounds((value,) * 5)
+    low, high = mean_bounds((value,) * 5, in_histograms=True)
     assert (high - low) / 100 == pytest.approx(2.1318 * 0.0005, rel=1e-3)
+
+
+def test_equal_values_that_are_not_of_histograms_have_no_error() -> None:
+    assert mean_bounds((1.0,) * 5, in_histograms=False) == (1.0, 1.0)
 
 
 def test_no_failure_proves_as_much_as_the_operations_are() -> None:

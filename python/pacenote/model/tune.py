@@ -113,7 +113,12 @@ class Constraint(Stored, frozen=True):
         """The unit after a value, with a space before it; empty for a rate."""
         if self.is_error_rate:
             return " %"
-        return " ms" if self.metric[:1] == "p" and self.metric[1:2].isdigit() else ""
+        return " ms" if self.is_time else ""
+
+    @property
+    def is_time(self) -> bool:
+        """Whether the metric is a percentile of times."""
+        return self.metric[:1] == "p" and self.metric[1:2].isdigit()
 
     @property
     def is_error_rate(self) -> bool:

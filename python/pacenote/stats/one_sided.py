@@ -1,7 +1,7 @@
 """One-sided bounds of what a configuration has on average, from some of its races.
 
 The race is the unit: the mean of the races varies by as much as they differ from each other. That races agree
-does not prove that nothing varies: a value is known as precisely as the histograms are, and an error rate as
+does not prove that nothing varies: a time is known as precisely as the histograms are, and an error rate as
 the number of its operations allows. 100 operations without a failure do not exclude that 0.4 % of them fail.
 """
 
@@ -22,11 +22,15 @@ Bounds = tuple[float, float]
 """The bounds of the one-sided intervals to both sides."""
 
 
-def mean_bounds(values: Sequence[float]) -> Bounds:
-    """Returns the bounds of the mean of at least two values: the geometric mean if all are above 0."""
+def mean_bounds(values: Sequence[float], *, in_histograms: bool) -> Bounds:
+    """Returns the bounds of the mean of at least two values: the geometric mean if all are above 0.
+
+    `in_histograms` is whether the values are those of histograms, which round them.
+    """
+    error = RESOLUTION / 2 if in_histograms else 0.0
     if min(values) <= 0:
-        return _student_bounds(values, RESOLUTION / 2 * max(map(abs, values)))
-    low, high = _student_bounds([math.log(value) for value in values], RESOLUTION / 2)
+        return _student_bounds(values, error * max(map(abs, values)))
+    low, high = _student_bounds([math.log(value) for value in values], error)
     return math.exp(low), math.exp(high)
 
 

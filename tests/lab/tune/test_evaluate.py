@@ -13,6 +13,7 @@ from pacenote.compare.groups import compare_groups
 from pacenote.errors import PacenoteError
 from pacenote.lab.tune.confirm import primary_names
 from pacenote.lab.tune.evaluate import compared_metric, limit_result, tune_result
+from pacenote.lab.tune.measure import RaceMeasures, unprovable_limit
 from pacenote.lab.tune.progress import MAX_EVENTS, MOST_BLOCKS, TuneProgress
 from pacenote.model.comparison import ComparisonOptions
 from pacenote.model.finding import Finding
@@ -99,11 +100,19 @@ def test_the_confirmation_counts_the_operations_of_a_limit(tmp_path):
     search.run()
     result = search.result()
     errors = compared_metric(result.confirmation.variants[1].comparison, "error-rate:index-append")
-    # It ended at its first look, after 5 blocks.
-    assert errors.contender_operations == (500,) * 5
-    assert result.limits[0].bound == pytest.approx(100 * (1 - 0.05 ** (1 / 2_500)))
-    assert [one.word for one in result.limits] == ["unclear", "kept"]
-    assert result.answer == "not shown"
+    # It has all its blocks, although its objective is clear after 5 of them.
+    assert errors.contender_operations == (500,) * 10
+    assert result.limits[0].bound == pytest.approx(100 * (1 - 0.05 ** (1 / 5_000)))
+    assert [one.word for one in result.limits] == ["kept", "kept"]
+    assert result.answer == "better"
+
+
+def test_a_limit_that_no_confirmation_can_show_is_refused():
+    limits = (Constraint("p99:term", "<", 5.0), Constraint("error-rate:term", "<", 0.1))
+    plan = search_plan(knobs=(knob("a", 2),), constraints=limits)
+    assert unprovable_limit(RaceMeasures(1.0, (4.0, 0.0), (0, 300)), plan) == ""
+    problem = unprovable_limit(RaceMeasures(1.0, (4.0, 0.0), (0, 299)), plan)
+    assert problem.startswith("10 races cannot show that error-rate:term < 0.1 % is kept: each needs 300 ")
 
 
 AT = "2026-03-01T12:00:00+00:00"

@@ -17,7 +17,9 @@ from pacenote.model.tune import TunePlan
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore, file_digest
 
 FIRST_LOOK = 5
-"""Blocks after which the confirmation may end."""
+"""Blocks after which the confirmation may end, unless an error rate has a limit: whether that is kept depends
+on the number of operations, and the answer to the objective says nothing about it.
+"""
 
 DEFAULT_NAME, WINNER_NAME = "default", "winner"
 """The variants of the confirmation."""
@@ -28,6 +30,7 @@ def confirmation(plan: TunePlan, levels: Sequence[int], earlier: int = 0) -> Exp
     of it gave no answer.
     """
     blocks = plan.confirm_blocks
+    may_end = blocks > FIRST_LOOK and not any(limit.is_error_rate for limit in plan.constraints)
     again = f" {earlier + 1}" if earlier else ""
     changed = ", ".join(f"{name} {value}" for name, value in settings(plan.knobs, levels).items())
     return Experiment(
@@ -35,7 +38,7 @@ def confirmation(plan: TunePlan, levels: Sequence[int], earlier: int = 0) -> Exp
         question=f"Is {changed} better than the default? (Winner of {plan.tune_id})",
         design="pair",
         blocks=blocks,
-        looks=(FIRST_LOOK, blocks) if blocks > FIRST_LOOK else (),
+        looks=(FIRST_LOOK, blocks) if may_end else (),
         primary=primary_names(plan),
         quality=plan.quality,
         # Fresh seeds: no race of the search, or of an earlier confirmation, has the same data and schedule.

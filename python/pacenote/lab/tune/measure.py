@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective, TunePlan
 from pacenote.model.unserved import ENDLESS_REASON
 from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.stats.absolute_effect import OperationCount
+from pacenote.stats.one_sided import CONFIDENCE, error_rate_bounds
 from pacenote.verdict.outside_disturbances import outside_disturbance
 
 _CONSTRAINT = re.compile(r"\s*+([^<>\s]++)\s*+([<>]=?)\s*+(\d++(?:\.\d++)?)\s*+([^\s\d]*+)\s*+")
@@ -141,6 +144,24 @@ def measured(
     return RaceMeasures(
         value.value, tuple(limit.value for limit in limits), tuple(limit.operations for limit in limits)
     )
+
+
+def unprovable_limit(measures: RaceMeasures, plan: TunePlan) -> str:
+    """Returns which limit of an error rate the confirmation could not show to be kept even if no operation
+    failed; empty if there is none.
+    """
+    for limit, operations in zip(plan.constraints, measures.operations, strict=True):
+        if not limit.is_error_rate or limit.relation != "<" or not operations or limit.limit >= 100:
+            continue
+        _, bound = error_rate_bounds([OperationCount(0, operations)] * plan.confirm_blocks)
+        if limit.is_broken_by(100 * bound):
+            needed = math.log(1 - CONFIDENCE) / math.log1p(-limit.limit / 100) / plan.confirm_blocks
+            return (
+                f"{plan.confirm_blocks} races cannot show that {limit} is kept: each needs "
+                f"{math.floor(needed) + 1:,} operations without a failure, and has {operations:,}; lengthen "
+                "the task, or choose a higher limit"
+            )
+    return ""
 
 
 def _own_doubt(record: RaceRecord, metric: MetricId) -> str:

@@ -23,7 +23,7 @@ from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.lab.tune.candidates import candidate_options
 from pacenote.lab.tune.confirm import confirmation, confirmation_folder
 from pacenote.lab.tune.evaluate import tune_result
-from pacenote.lab.tune.measure import RaceMeasures, disturbance, measured
+from pacenote.lab.tune.measure import RaceMeasures, disturbance, measured, unprovable_limit
 from pacenote.lab.tune.progress import TuneProgress
 from pacenote.lab.tune.steps import SEEDS, Choose, Confirm, EndBlock, Race, Suggest, block_seed, next_step
 from pacenote.model.experiment import REPEATS_TAG, Experiment, MachineFacts, Options, RaceOutcome
@@ -286,7 +286,9 @@ def _measured(run: TuneRun, state: TuneProgress, race_id: str) -> RaceMeasures:
     except StoreError as error:
         return RaceMeasures(problem=str(error))
     plan = state.plan
-    return measured(record, plan.objective, plan.constraints, plan.quality, _default_record(run, state))
+    measures = measured(record, plan.objective, plan.constraints, plan.quality, _default_record(run, state))
+    problem = measures.problem or unprovable_limit(measures, plan)
+    return RaceMeasures(problem=problem) if problem else measures
 
 
 def _default_record(run: TuneRun, state: TuneProgress) -> RaceRecord | None:

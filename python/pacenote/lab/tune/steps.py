@@ -204,7 +204,7 @@ def limit_bounds(limit: Constraint, values: Sequence[float], operations: Sequenc
     them may have any value.
     """
     if not limit.is_error_rate:
-        return mean_bounds(values)
+        return mean_bounds(values, in_histograms=limit.is_time)
     if len(operations) != len(values) or min(operations) <= 0:
         return 0.0, 100.0
     races = [
