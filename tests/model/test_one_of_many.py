@@ -16,6 +16,11 @@ def test_one_out_of_each_step_is_drawn(step: int) -> None:
     assert drawn == [again.takes_next() for _ in drawn]
 
 
+@pytest.mark.parametrize("seed", ["a", "b", "c"])
+def test_a_few_values_are_represented_by_the_first(seed: str) -> None:
+    assert OneOfMany(100, seed).takes_next()
+
+
 @pytest.mark.parametrize("period", [2, 3, 4, 10])
 def test_values_that_recur_are_represented(period: int) -> None:
     many = OneOfMany(4, "seed")

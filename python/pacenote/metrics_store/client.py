@@ -25,9 +25,9 @@ _TIMEOUT_S = 60.0
 """Seconds within which the store must answer a request, as in Rally."""
 
 FREE_S = 600.0
-"""Seconds that a client waits for the store, in all requests together, apart from those for documents."""
+"""Seconds that a client waits for the store in all requests together, besides those for documents."""
 
-LEAST_RATE = 500
+LEAST_RATE = 100
 """Documents per second that the store has to write, on average, when these seconds have passed. A store that
 answers each request just before its timeout would delay the end of a race by hours.
 """

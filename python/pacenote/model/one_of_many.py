@@ -6,16 +6,17 @@ from random import Random
 
 
 class OneOfMany:
-    """Draws one out of each `step` values that follow one another.
+    """Draws the first of some values, and then one out of each `step` that follow one another.
 
     Every `step`-th value would represent the others badly if they recur: of two queries that take turns, only
-    one would be kept.
+    one would be kept. A few values are represented by the first.
     """
 
     def __init__(self, step: int, seed: str) -> None:
         """`step` is at least 1; the same `seed` draws the same values."""
         self._random = Random(seed)
         self._begin(step)
+        self._drawn = 0
 
     def takes_next(self) -> bool:
         """Returns whether the next value is drawn."""
