@@ -14,8 +14,8 @@ const HOST: &str = "host";
 const MS_NS: f64 = 1e6;
 
 /// By how much less than the time between two readings an uptime may grow although the node runs on, in nanoseconds and
-/// as a share of that time: a reply may take ten seconds, and the clocks of two machines do not run alike.
-const TOLERATED_NS: f64 = 10e9;
+/// as a share of that time: a reading may take thirty seconds, and the clocks of two machines do not run alike.
+const TOLERATED_NS: f64 = 30e9;
 const TOLERATED_SHARE: f64 = 0.001;
 
 /// Returns whether a series has the uptimes of a node.

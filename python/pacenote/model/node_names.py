@@ -21,8 +21,8 @@ _MAX_CHARACTERS = 16 << 20
 class NodeNames:
     """Names the nodes of one cluster during one race, the same in all that is stored about them.
 
-    A node keeps the name that it had first. Of nodes with equal names, the one with the smallest id keeps
-    it, and the others are numbered in the order of their ids: `es`, `es #2`; nodes that come later are
+    A node keeps the name that it had first. Nodes with equal names are numbered in the order of their
+    addresses, and then of their ids, which are new with new data: `es`, `es #2`; nodes that come later are
     numbered later. Any thread may call it.
     """
 
@@ -45,7 +45,7 @@ class NodeNames:
     def _add(self, nodes: Mapping[str, Mapping[str, Any]]) -> None:
         reported = {
             node_id: shortened(as_text(nodes[node_id].get("name", node_id)), MAX_NODE_NAME)
-            for node_id in sorted(nodes)
+            for node_id in sorted(nodes, key=lambda node_id: (_address(nodes[node_id]), node_id))
         }
         self._left -= sum(map(len, reported))
         if self._left < 0:
@@ -57,3 +57,9 @@ class NodeNames:
         for node_id, name in reported.items():
             if first[name] != node_id:
                 self._names[node_id] = self._unique.add(name)
+
+
+def _address(node: Mapping[str, Any]) -> str:
+    """Returns the address of a node for other nodes, as far as a reply has it."""
+    address = node.get("transport_address")
+    return address if isinstance(address, str) else ""

@@ -130,8 +130,10 @@ def _suspects(node: ComparedNode[int], fallen: Collection[str]) -> Iterator[str]
     """Yields the pipelines that may have been replaced and have counted more since than before.
 
     Each document is processed by at least one pipeline. What all of them together lack of the documents of
-    the node, one that was replaced had at least counted before.
+    the node, one that was replaced had at least counted before. A pipeline that is gone explains it as well.
     """
+    if any(key not in node.after for key in node.before):
+        return
     lacking = node.after["count"] - node.before["count"]
     counts = dict[str, int]()
     for key, count in node.after.items():
