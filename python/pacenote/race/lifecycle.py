@@ -438,7 +438,7 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     """Copies the logs of a node, without the secrets of its installation, to the artifacts of the race that
     it was started for, if there are any.
 
-    Returns a line about those that were left out, or that may contain secrets; empty if there are none.
+    Returns a line about those that were left out; empty if there are none.
     """
     facts = entry.facts
     if facts is None or not facts.race_id:
@@ -449,17 +449,14 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     # Several nodes have folders of their own.
     logs = facts.log_file.parent
     target = artifacts / facts.name if logs.name == facts.name else artifacts
-    doubt = ""
     try:
         secrets = _secrets(home, facts.installation_id)
     except PacenoteError as error:
-        # The only other copy may be removed now. What has the form of a secret is not copied.
-        secrets = race_secrets(RaceRequest(race_id="", home=home))
-        doubt = (
-            f"the logs of node {facts.name} in {target} may contain secrets of its options, which are not "
-            f"known: {error.message}"
+        return (
+            f"the logs of node {facts.name} are not in {target}, as secrets of its options in them would not "
+            f"be found: {error.message}"
         )
-    return "; ".join(filter(None, (doubt, keep_logs(logs, target, RedactedCopy(secrets)))))
+    return keep_logs(logs, target, RedactedCopy(secrets))
 
 
 def _secrets(home: Path, installation_id: str) -> frozenset[str]:
