@@ -270,7 +270,7 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
         return java
     target = layout.java
     try:
-        target /= _copy_name(java.home)
+        target /= _copy_name(java)
         if not exists(target):
             copy_java(java.home, target)
     except OSError as failure:
@@ -278,12 +278,12 @@ def make_reachable(java: JavaRuntime, layout: EngineLayout) -> JavaRuntime:
     return replace(java, home=target)
 
 
-def _copy_name(home: Path) -> str:
-    """Returns the name of the folder with the copy of a runtime, without text of the runtime, such as its
-    version. Raises OSError.
+def _copy_name(java: JavaRuntime) -> str:
+    """Returns the name of the folder with the copy of a runtime, without text of the runtime: its version is
+    hashed. Raises OSError.
     """
-    status = home.stat()
-    identity = f"{home}\0{status.st_dev}\0{status.st_ino}\0{status.st_mtime_ns}"
+    status = java.home.stat()
+    identity = f"{java.home}\0{java.version}\0{status.st_dev}\0{status.st_ino}\0{status.st_mtime_ns}"
     return f"copy-{hashlib.sha256(os.fsencode(identity)).hexdigest()[:16]}"
 
 

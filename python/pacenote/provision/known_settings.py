@@ -21,7 +21,7 @@ from pacenote.system.paths import paths_in
 from pacenote.units import format_bytes
 
 _MAX_CLASS_BYTES = 1 << 20
-"""Size of the largest class that is read; those of engines have less than 300 KiB."""
+"""Size of the largest class that is read; generated ones without settings, such as parsers, may have more."""
 
 _MAX_BYTES = 512 << 20
 """Bytes of all classes of an engine that are read, with what the next three numbers add: OpenSearch has
@@ -34,7 +34,7 @@ _MEMBER_BYTES = 256
 _CONSTANT_BYTES = 1 << 10
 """Bytes that take as long to read as to keep a name."""
 
-_MAX_NAMES = 20_000
+_MAX_NAMES = 100_000
 """Names that the jars of an engine may have: OpenSearch has 1,200."""
 
 _MAX_CANDIDATES = 1000
@@ -168,7 +168,8 @@ def _constants(jar: _Jar) -> _Constants:
         members = archive.namelist()
         size = _JAR_BYTES + len(members) * _MEMBER_BYTES
         for member in members:
-            if member.endswith(".class") and member.startswith(_CLASSES):
+            is_read = member.endswith(".class") and member.startswith(_CLASSES)
+            if is_read and archive.getinfo(member).file_size <= _MAX_CLASS_BYTES:
                 content = read_member(archive, member, _MAX_CLASS_BYTES)
                 size += len(content)
                 for match in _CONSTANT.finditer(content):

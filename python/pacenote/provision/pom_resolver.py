@@ -109,6 +109,8 @@ class PomResolver:
         while level:
             next_level = []
             for model, excluded in level:
+                # A model counts wherever it applies: many artifacts may have the same one.
+                self._count(len(model.dependencies))
                 for stated in model.dependencies.values():
                     dependency = _completed(stated, model.managed.get(stated.key))
                     # Management brings nothing back that is not needed where it is stated.
