@@ -109,6 +109,14 @@ def test_long_texts_take_memory(text: str, bytes_per_character: int, ensure_asci
     assert memory_of_values(document) >= sys.getsizeof(long)
 
 
+def test_only_texts_with_wide_characters_take_more_memory() -> None:
+    narrow = json.dumps(["a" * 10_000, 'b"\\' * 100, "c"]).encode()
+    wide = json.dumps(["a" * 10_000, 'b"\\' * 100, "é"], ensure_ascii=False).encode()
+    assert memory_of_values(wide) - memory_of_values(narrow) < 20
+    # One that does not end is looked at once.
+    assert memory_of_values(b'"' + b'\\"' * 2_000_000 + "é".encode()) > 8_000_000
+
+
 def test_a_long_text_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MEMORY_BYTES", 1 << 20)
     assert parse_json(json.dumps("a" * 1_000_000)) == "a" * 1_000_000

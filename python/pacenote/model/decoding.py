@@ -14,7 +14,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NoReturn
 
 MAX_DEPTH = 200
@@ -53,6 +53,9 @@ text or a number with its place in a list, and of a key with its place in an obj
 
 _WIDE_CHARACTER = 4
 """Bytes that each character of a text takes if one of them is not in ASCII, as in the worst case."""
+
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)', re.DOTALL)
+"""A text of a JSON document, also one that does not end, so that the search takes linear time."""
 
 MAX_REPLY_BYTES = 64 << 20
 """Size of the largest body of an operation's response that is parsed, like that of a reply to the engine's
@@ -124,8 +127,15 @@ def parse_json(text: str | bytes, not_finite: NotFinite = "refused") -> Any:
 def memory_of_values(text: bytes) -> int:
     """Returns about how many bytes of memory the values of a JSON document take, at most."""
     structure = sum(cost * text.count(character) for character, cost in _COSTS.items())
-    is_wide = not text.isascii() or b"\\u" in text
-    return structure + len(text) * (_WIDE_CHARACTER if is_wide else 1)
+    wide = 0 if text.isascii() and b"\\u" not in text else sum(_wide_texts(text))
+    return structure + len(text) + wide * (_WIDE_CHARACTER - 1)
+
+
+def _wide_texts(text: bytes) -> Iterator[int]:
+    """Yields the lengths of the texts in a JSON document whose characters may take four bytes each."""
+    for match in _TEXT.finditer(text):
+        if not match[0].isascii() or b"\\u" in match[0]:
+            yield len(match[0])
 
 
 def parse_reply(body: bytes) -> Any:
