@@ -92,7 +92,7 @@ def test_races_that_are_stored_already_need_no_writable_home(run, published, hom
     assert run("import", published)[0] == 0
     lock = home / ".import.lock"
     lock.unlink()
-    # Nobody, root included, can create a lock here.
+    # No user, not even root, can create a lock here.
     lock.mkdir()
     code, out, _ = run("import", published)
     assert (code, out.count("already imported: ")) == (0, 2)

@@ -110,7 +110,7 @@ class StoreClient:
 
     def _timed(self, method: str, path: str, body: object, params: Params | None) -> RestResponse:
         """Sends a request once, and counts the time. Raises what the client raises, and StoreUnavailable if
-        there is no time left.
+        the time for the store has passed.
         """
         if self._waited_s > self._allowed_s:
             raise StoreUnavailable(

@@ -198,7 +198,7 @@ def broken_limits(state: TuneProgress, candidate: int) -> tuple[Constraint, ...]
 
 def limit_bounds(limit: Constraint, values: Sequence[float], operations: Sequence[int]) -> Bounds:
     """Returns the bounds of the one-sided 95 % intervals of the mean of a metric with a limit, from at least
-    two races: the geometric mean if all values are above 0 and it is no error rate.
+    two races: the geometric mean if all values are above 0 and it is not an error rate.
 
     `operations` has the number of measured operations of each race. An error rate of an unknown number of
     them may have any value.
