@@ -113,7 +113,7 @@ def test_no_figure_repeats_a_long_name(kind: str) -> None:
     [
         ([("x", "search"), ("y", "search")], ("x", "y")),
         ([("x", "search"), ("x", "sleep"), ("y", "search")], ("x (search)", "x (sleep)", "y")),
-        # The same twice is one, and a name may be that of another one with its type.
+        # The same operation twice has one name, which may equal that of a different one with its type.
         ([("x", "search"), ("x", "search")], ("x", "x")),
         (
             [("x", "search"), ("x", "sleep"), ("x (sleep)", "bulk")],

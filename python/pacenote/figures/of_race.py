@@ -198,7 +198,7 @@ def part_names(parts: Sequence[SubOperationResult]) -> tuple[str, ...]:
         typed if counts[part.operation] > 1 else part.operation
         for part, typed in zip(parts, with_type, strict=True)
     ]
-    # One may be called as another one with its type is.
+    # A name such as `x (sleep)` may equal that of a different operation with its type.
     return tuple(with_type if len(set(names)) < len(set(with_type)) else names)
 
 

@@ -170,7 +170,7 @@ def _own_doubt(record: RaceRecord, metric: MetricId) -> str:
     """
     if record.verdict.state != "suspect" or record.options.test_mode:
         return ""
-    findings = (each for each in record.verdict.findings if each.cause not in ("machine", "driver"))
+    findings = (finding for finding in record.verdict.findings if finding.cause not in ("machine", "driver"))
     return next((str(finding) for finding in findings if voids(finding, metric)), "")
 
 
