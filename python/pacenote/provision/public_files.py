@@ -33,8 +33,8 @@ def write_public(path: Path, text: str) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copies a file to one that does not exist, with its permissions, but not the right to run as its owner,
-    because the copy has a different one. Holes, which a tool of an engine can have made of any size, stay holes. Raises
-    OSError.
+    because the copy has a different one. Holes, which a tool of an engine can have made of any size, stay
+    holes. Raises OSError.
     """
     with open_regular_file(source) as content, target.open("xb") as copy:
         copy_content(content.fileno(), copy.fileno())
