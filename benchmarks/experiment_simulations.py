@@ -9,9 +9,10 @@ evaluated after each block.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -19,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 from comparison_simulations import Machine
 from msgspec import structs
+from msgspec.structs import replace
 from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.compare import groups
@@ -309,7 +311,7 @@ def repetitions(given: argparse.Namespace) -> Rows:
 def _alike(given: argparse.Namespace, name: str, scenario: Scenario) -> Iterator[tuple[str, ...]]:
     """Yields the rows of a scenario with independent and with correlated noise."""
     for correlation in (0.0, 0.6):
-        yield _row(given, name, replace(scenario, machine=Machine(correlation, 0.003)))
+        yield _row(given, name, dataclasses.replace(scenario, machine=Machine(correlation, 0.003)))
 
 
 def _row(given: argparse.Namespace, name: str, scenario: Scenario) -> tuple[str, ...]:

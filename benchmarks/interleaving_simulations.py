@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 from comparison_simulations import Machine, Simulation, excludes
 from design_simulations import Values, in_blocks
+from msgspec.structs import replace
 from simulations import Rows, print_tables, share_with_exact_interval
 
 from pacenote.lab.experiment.planning import error_level, look_level

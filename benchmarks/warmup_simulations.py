@@ -7,7 +7,8 @@ rule is that of crates/record/src/warmup_backlog.rs.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def _rows(options: argparse.Namespace, stall: float) -> Rows:
         for measured in (200, 1_000):
             cells = []
             for load in LOADS:
-                task = replace(kind, load=load, measured=measured)
+                task = dataclasses.replace(kind, load=load, measured=measured)
                 every = simulate(task, (stall, 0.0)[: 2 if stall else 1], options.experiments, random)
                 many, marked = judge(task, every[0])
                 shown = raised(*every) if stall else many

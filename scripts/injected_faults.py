@@ -17,6 +17,7 @@ ones of that fault: the table of docs/reference/rules.md has the same rows.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import re
@@ -27,9 +28,11 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
@@ -310,7 +313,7 @@ def raced(fault: Fault, home: Path, suffix: str = "") -> FaultRace:
     (evidence,) = read_evidence(find_group(RaceStore(home), [race_id]))
     own = tuple(task for task in evidence.tasks if task.name == _TASK)
     race_of_fault = read_race(race_id, diagnose(replace(evidence, tasks=own), bundled_rules()))
-    return replace(race_of_fault, node=indexing_node(evidence))
+    return dataclasses.replace(race_of_fault, node=indexing_node(evidence))
 
 
 def indexing_node(evidence: Evidence) -> str:

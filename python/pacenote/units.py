@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 OPS = "ops"
 """The unit of work that counts operations; each operation defines its other units, such as `docs`."""
@@ -26,8 +27,7 @@ _LEAST_PERCENT, _MORE_DECIMALS = 0.005, range(3, 7)
 _RATE = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)\s+(\S+)/s\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """Work per second."""
 
     value: float

@@ -1,7 +1,7 @@
 """The simulations of comparisons of many tasks, shorter: the promises of docs/comparing.md."""
 
+import dataclasses
 import math
-from dataclasses import replace
 
 import pytest
 from family_simulations import TASKS, Tasks, is_same, stated_size, weighted
@@ -35,7 +35,7 @@ def test_the_change_that_would_have_been_seen_is_seen(races: int, paired: bool, 
     """In 80 % of the comparisons: 2,000 of them, and the median of 400, tell 5 points from chance."""
     simulated = Tasks(races, paired=paired, tasks=tasks)
     sizes = sorted(map(stated_size, simulated.run(400, seed=3)))
-    changed = replace(simulated, changed={0: sizes[len(sizes) // 2]})
+    changed = dataclasses.replace(simulated, changed={0: sizes[len(sizes) // 2]})
     detections = [weighted(each)[0] for each in changed.run(2_000, seed=4)]
     assert sum(detections) / len(detections) == pytest.approx(0.8, abs=0.05)
 

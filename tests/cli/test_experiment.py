@@ -4,9 +4,9 @@ import json
 import re
 import signal
 import tomllib
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.lab.experiment_dry_run import budget_warning
 from pacenote.model.experiment import Experiment, ExperimentPlan, JournalEntry, PlannedRace, Variant

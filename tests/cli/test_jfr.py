@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
-from dataclasses import replace
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.recording import LockKind, RecordedJvm
 from pacenote.store.race_store import RaceStore

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.races import blocks, compared, index, race
 from pacenote.compare.groups import compare_groups

@@ -6,12 +6,12 @@ import json
 import select
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, assert_never
 
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.model.result import TaskResult

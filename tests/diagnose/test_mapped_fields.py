@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -36,7 +36,7 @@ def plan_of(**declared: tuple[object, ...]) -> object:
         for kind, operation in zip(kinds, CREATING, strict=True)
         if declared.get(kind)
     ]
-    made: Track = replace(track(*chosen), operations=CREATING, **{"indices": (), **declared})
+    made: Track = dataclasses.replace(track(*chosen), operations=CREATING, **{"indices": (), **declared})
     return json.loads(build_plan(made, None, SETTINGS, PlanContext()).to_public_json())
 
 

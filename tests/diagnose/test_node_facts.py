@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.diagnose.answers import diagnose

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.recording_facts import add_recording_figures

@@ -16,11 +16,12 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.diagnose.answers import diagnose
 from pacenote.diagnose.facts import Evidence

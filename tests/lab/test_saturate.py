@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import shutil
@@ -9,12 +10,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.errors import DriverError, UsageError
 from pacenote.evidence.telemetry_values import telemetry_cuts
@@ -111,7 +112,9 @@ def read_results(request: SaturationRequest) -> tuple[Path, dict[str, Any], Satu
 def test_the_plans_of_probes_contain_no_secret_and_use_the_chosen_arrivals(
     request_: SaturationRequest,
 ) -> None:
-    random = replace(request_, race=replace(request_.race, pacing=PacingOptions(arrivals="poisson")))
+    random = replace(
+        request_, race=dataclasses.replace(request_.race, pacing=PacingOptions(arrivals="poisson"))
+    )
     result = saturate(random, Listener()).result
     folder, _, stored = read_results(random)
     assert result == stored
@@ -128,7 +131,9 @@ def test_the_engine_rests_before_the_first_task_and_before_each_probe(
     waits: list[float] = []
     for module in ("context", "starting_state"):
         monkeypatch.setattr(f"pacenote.race.{module}.cool_down", lambda seconds, *_: waits.append(seconds))
-    rested = replace(request_, race=replace(request_.race, conditions=StartConditions(cooldown_s=30)))
+    rested = replace(
+        request_, race=dataclasses.replace(request_.race, conditions=StartConditions(cooldown_s=30))
+    )
     saturation = saturate(rested, Listener())
     assert waits == [30] * (1 + len(saturation.result.probes))
     assert saturation.record.options.cooldown_s == 30
@@ -196,7 +201,7 @@ def test_a_full_disk_ends_a_search_whose_results_are_stored(
     with small_disk(tmp_path / "disk", 2048) as disk:
         on_disk = replace(
             request_,
-            race=replace(request_.race, home=disk),
+            race=dataclasses.replace(request_.race, home=disk),
             within=RateRange(1000.0, 500.0, 2000.0, repeats=0),
         )
         saturation = saturate(on_disk, FillingListener(disk))
@@ -227,7 +232,7 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
         return json_response(engine_document(request.target), 503 if refused else 200)
 
     with http_server(respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         result = saturate(replace(swept, race=race), Listener()).result
     assert [level.clients for level in result.levels] == [1, 2, 4, 8, 16, 32, 64]
     failing = [level.clients for level in result.levels if "error rate" in "".join(level.left_out)]
@@ -243,7 +248,7 @@ def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationReques
         return json_response(engine_document(request.target), 200)
 
     with http_server(respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(16_000.0, 0.001, 16_000.0)
         saturation = saturate(replace(request_, race=race, within=within), Listener())
     assert len(saturation.result.probes) == 3
@@ -264,7 +269,7 @@ def test_rates_of_which_only_the_warmup_is_sent_do_not_end_a_search(request_: Sa
         return json_response(engine_document(request.target))
 
     with http_server(respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 10.0, 1000.0, repeats=0)
         result = saturate(replace(request_, race=race, within=within, warmup_s=0.3), Listener()).result
     unmeasured = [probe for probe in result.probes if "no operation was measured" in probe.reasons]
@@ -296,7 +301,7 @@ def test_a_search_whose_engine_hangs_ends_with_the_results_before(request_: Satu
     engine = EngineThatStops(200, refuses=False)
     client = ClientOptions(timeout_s=0.1)
     with http_server(engine.respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,), client=client)
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,), client=client)
         within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
         saturation = saturate(replace(request_, race=race, within=within), Listener())
         engine.over.set()
@@ -323,7 +328,7 @@ def test_a_search_whose_engine_is_gone_ends_with_the_results_before(request_: Sa
             stack.close()
 
         threading.Thread(target=shut_down, daemon=True).start()
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
         saturation = saturate(replace(request_, race=race, within=within), Listener())
     result, (_, record, stored) = saturation.result, read_results(request_)
@@ -343,7 +348,7 @@ def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationReq
         return json_response(engine_document(request.target), 503 if failed else 200)
 
     with http_server(respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         objective = Objective(parse_latency_limits("p50:10s"), error_rate=0.9)
         result = saturate(replace(request_, race=race, objective=objective), Listener()).result
     assert result.probes
@@ -394,7 +399,7 @@ def test_an_error_of_the_driver_ends_a_search_with_the_results_before(
 ) -> None:
     authorities = Path(shutil.copy(CA, tmp_path / "ca.pem"))
     with engine() as server:
-        race = replace(
+        race = dataclasses.replace(
             request_.race,
             target_hosts=(f"https://{server.address}",),
             client=ClientOptions(tls=TlsOptions(ca_file=str(authorities))),
@@ -430,7 +435,7 @@ def test_a_search_that_makes_no_progress_ends_without_an_answer(
     monkeypatch.setattr(rate_search, "MAX_IDLE_TRIALS", 2)
     changing = ChangingEngine()
     with http_server(changing.respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 1000.0, 1000.0, repeats=100)
         result = saturate(replace(request_, race=race, within=within), changing).result
     assert (result.stable, result.unstable, result.disputed) == (None, None, (1000.0,))
@@ -551,7 +556,7 @@ def test_a_probe_states_for_how_much_of_its_window_the_engine_stopped(request_: 
         return json_response(engine_document(request.target))
 
     with http_server(respond) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(200.0, 200.0, 200.0, repeats=0)
         result = saturate(replace(request_, race=race, within=within, window_s=1.5), Listener()).result
     assert 0.25 < (result.probes[0].silent_share or 0.0) < 0.9

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.lab.limiting import limit_at
 from pacenote.lab.rate_search import RateRange
@@ -146,7 +147,7 @@ def test_operations_of_the_warmup_that_waited_are_not_late(request_: SaturationR
         return json_response(engine_document(request.target))
 
     with http_server(respond_slowly_at_first) as server:
-        race = replace(request_.race, target_hosts=(server.address,))
+        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         (probe,) = search_at(40.0, replace(request_, race=race)).probes
     assert probe.operations is not None
     assert probe.waited > 0.2 * probe.operations
@@ -158,7 +159,7 @@ def test_operations_of_the_warmup_that_waited_are_not_late(request_: SaturationR
 
 def test_without_warmup_all_operations_that_waited_are_late(request_: SaturationRequest) -> None:
     """With random arrivals, some wait for one of the four connections, which do 40 operations per second."""
-    race = replace(request_.race, pacing=PacingOptions(arrivals="poisson"))
+    race = dataclasses.replace(request_.race, pacing=PacingOptions(arrivals="poisson"))
     (probe,) = search_at(30.0, replace(request_, race=race, warmup_s=0.0)).probes
     assert 0 < probe.waited < (probe.operations or 0)
     # One may be due just while a client that was answered becomes free.

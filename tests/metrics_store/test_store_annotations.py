@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.metrics_store.client import StoreUnavailable

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from compare.races import compared, index, race
 from pacenote.compare.groups import compare_groups

@@ -1,7 +1,5 @@
 """When a task has missed its target rate, and when it only looks as if it had."""
 
-import dataclasses
-
 import pytest
 from msgspec.structs import replace
 
@@ -105,7 +103,7 @@ def test_clients_that_are_done_before_the_last_one_are_missing_from_a_window_tha
     # At the end, two clients have done their iterations 7 s before the last one, and one 4 s before it.
     for ended_by in ("iterations", "source"):
         assert late_share(replace(drained, ended_by=ended_by), joins) == pytest.approx(18.0 / 40.0)
-        all_measured = dataclasses.replace(joins, missed_measured_s=10.0)
+        all_measured = replace(joins, missed_measured_s=10.0)
         assert late_share(replace(drained, ended_by=ended_by), all_measured) == pytest.approx(0.7)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from diagnose.cuts import TASK, counter, gauge, telemetry
 from pacenote.model.cluster_states import ClusterState

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from operations.compiling import LIBRARY, MIXED, STREAMS, compiled, context, refused, track
 from pacenote.model.assertion import Assertion, AssertionOperator

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from operations.compiling import OPENSEARCH, compiled, context, refused, requests, track
 from pacenote.model.assertion import Assertion, AssertionOperator, DetailsKind

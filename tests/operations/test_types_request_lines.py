@@ -7,10 +7,10 @@ must match exactly.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from operations.compiling import (
     ELASTICSEARCH,

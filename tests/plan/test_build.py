@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.track import Operation, Parallel
@@ -73,7 +74,7 @@ def test_the_message_contains_the_number_of_problems_or_the_location_of_the_only
 
 
 def test_operations_that_are_not_scheduled_may_be_invalid() -> None:
-    unknown = replace(track(task("t")), operations=(Operation("x", "from-a-plugin"),))
+    unknown = dataclasses.replace(track(task("t")), operations=(Operation("x", "from-a-plugin"),))
     assert build_plan(unknown, None, SETTINGS, PlanContext()).tasks
 
 

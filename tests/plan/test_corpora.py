@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 from pacenote.model.track import Corpus, CorpusFile, Documents, Operation
 from pacenote.plan.corpora import required_files
@@ -14,12 +14,12 @@ SUPPLIED_SEARCH = Operation("w", "search", {"param-source": "words"})
 
 def test_only_files_that_a_bulk_task_reads_are_required() -> None:
     other = Corpus("other", (Documents("x.json"), Documents("y.json", target_index="films")))
-    subject = replace(
+    subject = dataclasses.replace(
         track(task("a", Operation("o", "bulk", {"indices": ["films"]})), task("b", SEARCH)),
         corpora=(LIBRARY, other),
     )
     assert required_files(subject, subject.default_challenge) == (CorpusFile(other, other.documents[1]),)
-    everything = replace(track(task("a", BULK), task("b", BULK)), corpora=(LIBRARY, other))
+    everything = dataclasses.replace(track(task("a", BULK), task("b", BULK)), corpora=(LIBRARY, other))
     assert len(required_files(everything, everything.default_challenge)) == 3
     assert required_files(track(task("b")), track(task("b")).default_challenge) == ()
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, UnionType
 from typing import Any, get_args
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model import work
 from pacenote.model.assertion import Assertion, AssertionOperator, DetailsKind

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.track import Operation, Parallel

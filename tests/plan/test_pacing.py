@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError
 from pacenote.model.pacing_options import PacingOptions
@@ -179,7 +180,7 @@ def test_a_rate_in_documents_sends_all_documents_in_the_time_that_it_asks_for(
     )
     append = Operation("append", "bulk", {"bulk-size": bulk_size})
     loading = task("t", append, clients=clients, target_throughput=Rate(1_000.0, "docs"))
-    many = replace(track(loading), corpora=(Corpus("library", files),), operations=(append,))
+    many = dataclasses.replace(track(loading), corpora=(Corpus("library", files),), operations=(append,))
     (planned_task,) = build_plan(many, None, SETTINGS, PlanContext()).tasks
     assert isinstance(planned_task.work, BulkWork)
     assert isinstance(planned_task.pacing, Deterministic)
@@ -194,6 +195,6 @@ def test_a_rate_in_documents_sends_all_documents_in_the_time_that_it_asks_for(
 def test_a_rate_in_documents_counts_on_full_bulks_if_their_number_is_not_known() -> None:
     unknown = (Documents("books.json", target_index="books"),)
     loading = task("t", BULK, clients=7, target_throughput=Rate(1_000.0, "docs"))
-    subject = replace(track(loading), corpora=(Corpus("library", unknown),))
+    subject = dataclasses.replace(track(loading), corpora=(Corpus("library", unknown),))
     (planned_task,) = build_plan(subject, None, SETTINGS, PlanContext()).tasks
     assert planned_task.pacing == Deterministic(0.1)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.plugin_names import PluginNames
 from pacenote.model.track import Operation, Parallel, Task

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 import pytest
 
@@ -85,5 +85,7 @@ def test_unregistered_names_are_reported() -> None:
 
 
 def test_sources_of_unscheduled_operations_may_be_missing() -> None:
-    subject = replace(track(task("t")), operations=(Operation("x", "search", {"param-source": "gone"}),))
+    subject = dataclasses.replace(
+        track(task("t")), operations=(Operation("x", "search", {"param-source": "gone"}),)
+    )
     assert build_plan(subject, None, SETTINGS, CONTEXT).tasks

@@ -6,10 +6,10 @@ import io
 import stat
 import sys
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.provision.assembly_steps import AssemblySource, digest_of_steps, run_steps

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.provision.data_folders import (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import start_cluster
 from pacenote.errors import DownloadError, EngineError, PacenoteError, UsageError
@@ -44,19 +45,19 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EngineRequest:
 @pytest.mark.process
 def test_a_valid_request_passes_and_creates_nothing(request_: EngineRequest, tmp_path: Path) -> None:
     check_engine_request(request_)
-    check_engine_request(replace(request_, version="3.8.0"))
+    check_engine_request(dataclasses.replace(request_, version="3.8.0"))
     assert not list(tmp_path.iterdir())
 
 
 def test_bundled_is_the_java_that_is_chosen_for_the_engine(
     request_: EngineRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = replace(request_, distribution="elasticsearch", version="7.17.28")
+    old = dataclasses.replace(request_, distribution="elasticsearch", version="7.17.28")
     check_engine_request(old)
     for major in range(17, 22):
         monkeypatch.delenv(f"JAVA{major}_HOME", raising=False)
     with pytest.raises(EngineError, match="it needs 17 to 21, and the bundled one"):
-        check_engine_request(replace(old, offline=True))
+        check_engine_request(dataclasses.replace(old, offline=True))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_an_invalid_request_is_rejected_before_any_folder_is_created(
     request_: EngineRequest, tmp_path: Path, change: dict[str, object], words: str
 ) -> None:
     with pytest.raises(PacenoteError, match=words) as caught:
-        check_engine_request(replace(request_, **change))  # type: ignore[arg-type]  # one field of any kind
+        check_engine_request(dataclasses.replace(request_, **change))  # type: ignore[arg-type]  # one field of any kind
     assert not list(tmp_path.iterdir())
     if "offline" in change:
         assert caught.value.hint == "run once without --offline"
@@ -100,7 +101,7 @@ def test_a_version_that_is_not_published_is_refused_with_the_nearest_ones(
     with pytest.raises(
         EngineError, match=r"^opensearch 3\.99\.0 is not in the Maven repository http"
     ) as caught:
-        check_engine_request(replace(request_, version="3.99.0", maven_mirror=server.url))
+        check_engine_request(dataclasses.replace(request_, version="3.99.0", maven_mirror=server.url))
     assert caught.value.hint == "the nearest versions that can be assembled are 3.98.0, 3.98.1"
     assert not (tmp_path / "home").exists()
 
@@ -114,9 +115,9 @@ def test_the_installation_uses_what_the_check_has_found_out(
     server.put(pom, b"<project/>")
     server.put("/opensearch-3.99.0.tar.gz.sha512", b"0" * 128)
     archive = ArchiveOptions(distributions={"release.url": f"{server.url}/opensearch-{{{{VERSION}}}}.tar.gz"})
-    request = replace(request_, version="3.99.0", maven_mirror=server.url, archive=archive)
+    request = dataclasses.replace(request_, version="3.99.0", maven_mirror=server.url, archive=archive)
     checked = check_engine_request(request)
-    assert checked == replace(request, partly_published=True)
+    assert checked == dataclasses.replace(request, partly_published=True)
     assert expected_absent_modules(checked) == ()
     asked = server.count(pom)
     with pytest.raises(DownloadError, match=r"opensearch 3\.99\.0"):
@@ -125,16 +126,16 @@ def test_the_installation_uses_what_the_check_has_found_out(
 
 
 def test_the_modules_that_an_engine_will_lack_are_known(request_: EngineRequest) -> None:
-    packaged = replace(request_, distribution="elasticsearch", version="9.5.3")
+    packaged = dataclasses.replace(request_, distribution="elasticsearch", version="9.5.3")
     assert {"lang-painless", "reindex", "x-pack-esql"} <= set(expected_absent_modules(packaged))
     assert "lang-painless" not in expected_absent_modules(request_)
-    unresolved = replace(request_, distribution="elasticsearch", version="7.17.1")
+    unresolved = dataclasses.replace(request_, distribution="elasticsearch", version="7.17.1")
     assert "legacy-geo" in expected_absent_modules(unresolved)
 
 
 @pytest.mark.parametrize("version", ["", "3.99.0"])
 def test_nothing_is_downloaded_when_offline(request_: EngineRequest, version: str) -> None:
-    offline = replace(request_, offline=True, version=version)
+    offline = dataclasses.replace(request_, offline=True, version=version)
     for action in (start_cluster, install_engine):
         with pytest.raises(EngineError, match="--offline"):
             action(offline)
@@ -145,7 +146,7 @@ def test_cached_jars_are_used_when_offline(request_: EngineRequest) -> None:
     artifact = jar("core", b"core")
     put_in_cache(artifact, layout.jars, b"core")
     save_lock(EngineLock("opensearch", "3.99.0", (artifact,), ()), layout.locks)
-    offline = replace(request_, offline=True, version="3.99.0")
+    offline = dataclasses.replace(request_, offline=True, version="3.99.0")
     check_engine_request(offline)
     assert (install_engine(offline).program.home / "lib" / "core-1.0.jar").exists()
     other = MavenArtifact("org.example", "other", "2.0", hashlib.sha256(b"x").hexdigest(), 1)
@@ -160,7 +161,7 @@ def test_misspelt_settings_are_found_before_a_race_if_the_jars_are_there(request
     content = (layout.jars / "org.example" / "core-1.0.jar").read_bytes()
     save_lock(EngineLock("opensearch", "3.99.0", (jar("core", content),), ()), layout.locks)
     car = compose_car((), {"additional_cluster_settings": {"indices.memory.index_bufer_size": "1%"}})
-    misspelt = replace(request_, version="3.99.0", car=car)
+    misspelt = dataclasses.replace(request_, version="3.99.0", car=car)
     with pytest.raises(UsageError, match=r"opensearch 3\.99\.0 has no setting indices") as caught:
         check_engine_request(misspelt)
     assert caught.value.hint == "did you mean indices.memory.index_buffer_size?"
@@ -178,10 +179,10 @@ def test_settings_are_checked_when_the_jars_are_there(
     artifact = jar("core", content)
     server.put(f"/{artifact.repository_path}", content)
     save_lock(EngineLock("opensearch", "3.99.0", (artifact,), ()), layout.locks)
-    request = replace(request_, version="3.99.0", maven_mirror=server.url)
+    request = dataclasses.replace(request_, version="3.99.0", maven_mirror=server.url)
     assert check_engine_request(request) == request
     misspelt = replace(request.car, settings={"indices.memory.index_bufer_size": "1%"})
-    checked = check_engine_request(replace(request, car=misspelt))
+    checked = check_engine_request(dataclasses.replace(request, car=misspelt))
     assert checked.unchecked_settings
     with pytest.raises(UsageError, match=r"opensearch 3\.99\.0 has no setting indices"):
         check_settings(checked)
@@ -194,5 +195,5 @@ def test_an_installation_removes_stale_files(request_: EngineRequest) -> None:
     build.mkdir()
     os.utime(build, (1, 1))
     with pytest.raises(EngineError):
-        install_engine(replace(request_, offline=True))
+        install_engine(dataclasses.replace(request_, offline=True))
     assert not build.exists()

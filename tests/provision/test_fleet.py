@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.node_options import NodeLimits
@@ -175,7 +175,7 @@ def test_data_is_written_to_the_data_paths_and_removed(
 
 _OWNER = """
 import sys, time
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from provision.conftest import FakeEngine

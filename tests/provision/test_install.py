@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import DiskError, EngineError
 from pacenote.provision import install

@@ -6,10 +6,10 @@ import errno
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import DiskError, EngineError
 from pacenote.fetch.options import DownloadOptions, DownloadRetryPolicy

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.model.data_options import DataOptions

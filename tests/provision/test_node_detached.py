@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.net.hosts import parse_hosts

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.node_options import NodeLimits

@@ -8,11 +8,11 @@ import subprocess
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.provision import node_registry
 from pacenote.provision.data_folders import (

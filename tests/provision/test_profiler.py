@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import platform
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.telemetry_options import TelemetryOptions

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import dataclasses
 import gzip
 import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,7 +63,7 @@ class Folder:
             file.write_text(text)
         loaded = load_track(open_track(self.track), {}, RenderOptions(now=0))
         if test_mode:
-            loaded = replace(loaded, corpora=tuple(map(in_test_mode, loaded.corpora)))
+            loaded = dataclasses.replace(loaded, corpora=tuple(map(in_test_mode, loaded.corpora)))
         request = RaceRequest(
             race_id="r",
             home=self.home,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.track import Corpus, CorpusGenerator, Documents
 from pacenote.race.corpus_selection import generated_document_counts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments

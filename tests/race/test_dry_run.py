@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import socket
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def test_the_documents_are_those_that_would_be_sent(tmp_path: Path) -> None:
     (corpus,) = dry_run(generated).corpora
     total = sum(count or 0 for count in corpus.documents.values())
     assert (corpus.source, total) == ("generated with seed 7", 700)
-    tested = dry_run(replace(generated, corpus_documents=None, test_mode=True))
+    tested = dry_run(dataclasses.replace(generated, corpus_documents=None, test_mode=True))
     (step,) = [step for step in tested.steps if step.name == "index-append"]
     (line,) = step.tasks[0].requests
     counts = tested.corpora[0].documents.values()
@@ -81,35 +81,35 @@ def test_a_file_of_the_user_that_is_missing_is_an_error(
 def test_the_source_of_data_is_stated(tmp_path: Path) -> None:
     missing = notes(tmp_path, **{"base-url": "http://127.0.0.1:1/data"})
     assert dry_run(missing).corpora[0].source == "to be downloaded from http://127.0.0.1:1/data"
-    offline = replace(missing, offline=True)
+    offline = dataclasses.replace(missing, offline=True)
     assert dry_run(offline).corpora[0].source == "notes.json is missing, so the race would not begin"
     folder = missing.home / "corpora" / "notes"
     folder.mkdir(parents=True)
     (folder / "notes.json").write_text("{}\n")
     corpus = dry_run(offline).corpora[0]
     assert (corpus.source, dict(corpus.documents)) == (f"in {folder}", {"notes.json": 5000})
-    excerpt = dry_run(replace(offline, test_mode=True)).corpora[0]
+    excerpt = dry_run(dataclasses.replace(offline, test_mode=True)).corpora[0]
     assert excerpt.source == f"the first documents of {folder / 'notes.json'}"
     assert dict(excerpt.documents) == {"notes-1k.json": 1000}
     with pytest.raises(CorpusError, match="has no generator"):
-        dry_run(replace(offline, corpus="generated"))
+        dry_run(dataclasses.replace(offline, corpus="generated"))
 
 
 def test_the_engine_and_the_duration_are_stated(tmp_path: Path) -> None:
     search = {"operation": {"operation-type": "raw-request", "path": "/"}, "time-period": 20}
     own = notes(tmp_path, search)
-    plan = dry_run(replace(own, engine=EngineOptions(car=("1gheap",))))
+    plan = dry_run(dataclasses.replace(own, engine=EngineOptions(car=("1gheap",))))
     assert plan.engine == (
         "opensearch 3.3.0, started on a free port of 127.0.0.1 with car '1gheap' and 1g of heap"
     )
     assert plan.duration == ExpectedDuration(20.0, 1)
     split = NodeOptions((NodeGroup(1, ("master",)), NodeGroup(2, ("data",))))
-    several = dry_run(replace(own, engine=EngineOptions(nodes=split)))
+    several = dry_run(dataclasses.replace(own, engine=EngineOptions(nodes=split)))
     assert several.engine == (
         "opensearch 3.3.0, started on 3 nodes on 127.0.0.1 with car 'defaults' and 1g of heap each"
     )
     assert [text for text in several.warnings if "no node has the role ingest" in text]
-    hosts = replace(own, pipeline="benchmark-only", target_hosts=("10.0.0.1:9200", "b:9201"))
+    hosts = dataclasses.replace(own, pipeline="benchmark-only", target_hosts=("10.0.0.1:9200", "b:9201"))
     assert dry_run(hosts).engine == (
         "the cluster at http://10.0.0.1:9200, http://b:9201, which a dry run does not contact"
     )
@@ -139,7 +139,7 @@ def test_bulks_that_their_iterations_end_are_told(tmp_path: Path) -> None:
     own = notes(tmp_path, task, **{"base-url": "http://127.0.0.1:1/data"})
     text = "few sends 40 of 5,000 documents, because its iterations end it; omit `iterations` to send all"
     assert [note for note in dry_run(own).notes if note.startswith("few ")] == [text]
-    assert not any("few" in note for note in dry_run(replace(own, test_mode=True)).notes)
+    assert not any("few" in note for note in dry_run(dataclasses.replace(own, test_mode=True)).notes)
 
 
 @pytest.mark.process
@@ -149,7 +149,7 @@ def test_what_the_engine_lacks_is_stated(tmp_path: Path) -> None:
     scripted = {"operation": {"operation-type": "search", "index": "notes", "body": {"query": query}}}
     own = notes(tmp_path, create, scripted)
     engine = EngineOptions(distribution="elasticsearch", distribution_version="9.5.3")
-    core = replace(own, engine=engine)
+    core = dataclasses.replace(own, engine=engine)
     plan = dry_run(core)
     assert plan.engine.startswith("Elasticsearch core 9.5.3, assembled: not the official distribution, ")
     (warning,) = plan.warnings
@@ -253,7 +253,7 @@ def test_the_bundled_track_can_run_on_the_core(tmp_path: Path) -> None:
     engine = EngineOptions(distribution="elasticsearch", distribution_version="9.5.3")
     bundled = request(tmp_path, track="http_logs", track_repository="bundled", engine=engine)
     assert not dry_run(bundled).warnings
-    as_public = replace(bundled, track_params={"request_type": "match_only_text"})
+    as_public = dataclasses.replace(bundled, track_params={"request_type": "match_only_text"})
     assert any(
         "needs the module mapper-extras" in text or "need the module mapper-extras" in text
         for text in dry_run(as_public).warnings

@@ -9,11 +9,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.cli.main import main
 from pacenote.errors import EngineError, StoreError

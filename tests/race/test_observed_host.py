@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace as replace_engine
 from pathlib import Path
 
 import pytest
@@ -155,8 +154,8 @@ def test_nodes_of_further_clusters_are_sampled_under_names_of_their_own() -> Non
     """Two clusters may have nodes with equal names, and one cluster may have two names."""
     with engines(node=set(), same=set(), other=set()) as local:
         node, same, other = local.engines
-        of_far = (replace_engine(other, name="far: node"), replace_engine(node, name="far: again"))
-        others = LocalEngines((node, replace_engine(same, name="far: node")), further=of_far)
+        of_far = (replace(other, name="far: node"), replace(node, name="far: again"))
+        others = LocalEngines((node, replace(same, name="far: node")), further=of_far)
         host = observed_host((), (), others)
     assert (host.nodes, host.further_engines) == (("node", "far: node"), ("far: node (2)",))
     ids = [engine.process.pid for engine in local.engines]
@@ -173,8 +172,8 @@ def test_a_node_does_not_have_the_name_of_the_process_of_the_driver(tmp_path: Pa
     """The server chooses it: its time would be that of Pacenote, and that of other programs unknown."""
     with engines(driver=set(), taken=set()) as local:
         node, other = local.engines
-        node = replace_engine(node, data_paths=(tmp_path,), shares_files=True)
-        host = observed_host((), (), LocalEngines((node, replace_engine(other, name="driver (2)"))))
+        node = replace(node, data_paths=(tmp_path,), shares_files=True)
+        host = observed_host((), (), LocalEngines((node, replace(other, name="driver (2)"))))
     ids = [engine.process.pid for engine in local.engines]
     assert host.processes == (("driver (3)", ids[0]), ("driver (2)", ids[1]), ("driver", os.getpid()))
     assert host.nodes == ("driver (3)", "driver (2)")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -314,7 +314,7 @@ def test_races_can_run_at_the_same_time(tmp_path: Path) -> None:
 
     with http_server(respond) as server, ThreadPoolExecutor(2) as pool:
         first = existing(tmp_path, server.address, {"path": "/together"})
-        requests = [replace(first, race_id=race_id) for race_id in ("first", "second")]
+        requests = [dataclasses.replace(first, race_id=race_id) for race_id in ("first", "second")]
         records = list(pool.map(lambda request: race(request, Listener()), requests))
     assert [(record.race_id, record.complete) for record in records] == [("first", True), ("second", True)]
     for record in records:

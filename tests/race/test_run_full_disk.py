@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_the_results_of_finished_tasks_are_always_stored(
     with small_disk(tmp_path / "disk", 2048) as disk:
         listener = FillingListener(disk, after, leave_kb)
         request = existing(tmp_path, address, *operations)
-        request = replace(request, home=disk)
+        request = dataclasses.replace(request, home=disk)
         returned = race(request, listener)
         stored = RaceStore(disk).load("r")
         assert [task.task for task in stored.tasks] == listener.tasks
@@ -93,7 +93,7 @@ def test_a_race_begins_only_if_there_is_room_for_its_results(
     with small_disk(tmp_path / "disk", size_kb) as disk:
         listener = FillingListener(disk, 0, 0)
         request = existing(tmp_path, address, *({"path": f"/{number}"} for number in range(TASKS)))
-        request = replace(request, home=disk)
+        request = dataclasses.replace(request, home=disk)
         if begins:
             race(request, listener)
             assert listener.tasks

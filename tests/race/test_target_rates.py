@@ -1,8 +1,7 @@
 """The target rates of a challenge are recorded as the track asks for them."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.plugin_names import PluginNames

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import socket
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,7 @@ def test_an_engine_that_pacenote_started_is_named_for_what_it_is(tmp_path: Path)
     request = RaceRequest(race_id="r", home=tmp_path, pipeline="benchmark-only")
 
     def known(*hosts: str) -> AssembledEngine | None:
-        return parse_clusters(replace(request, target_hosts=hosts))[0].assembled
+        return parse_clusters(dataclasses.replace(request, target_hosts=hosts))[0].assembled
 
     assert known("localhost:39200") == AssembledEngine("the core", ("lang-painless",))
     assert known("127.0.0.1:39201") is None

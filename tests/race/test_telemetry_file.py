@@ -6,12 +6,12 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.errors import StoreError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.work import BulkWork, IngestDocuments, IngestShare, Sleep
 from pacenote.plan.client_documents import bulks_in_turns

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from diagnose import more_rule_cases as more
 from diagnose import rule_cases as cases

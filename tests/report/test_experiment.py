@@ -1,9 +1,8 @@
 """The result of an experiment in words and tables, for each design."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.races import blocks, compared
 from pacenote.cli.lab.experiment_output import report_markdown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.report.profile import profile_notes, profile_paragraph, short_profile
 from pacenote.report.recording.hot_methods import NodeProfile, node_profile

@@ -7,11 +7,11 @@ import csv
 import io
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from rich.console import Console
 
 from pacenote.model.node_options import NodeGroup, NodeLimits, NodeOptions

@@ -1,9 +1,9 @@
 """The last screen of a search: one answer, what it rests on, and what is next."""
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import blocks, compared
 from pacenote.compare.groups import compare_groups

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import fcntl
 import json
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,7 +184,7 @@ def test_a_process_waits_while_another_uses_the_repository(repository: GitReposi
             progress_lines.append(text)
             fcntl.flock(lock, fcntl.LOCK_UN)
 
-        assert replace(repository, progress=progress).checkout().root == root
+        assert dataclasses.replace(repository, progress=progress).checkout().root == root
     # A slow update of the repository is shown as well.
     assert progress_lines[:1] == ['waiting for another process that uses track repository "mine"']
 
@@ -339,7 +339,7 @@ def rally(template: Path, tmp_path: Path) -> Path:
 
 def test_a_clone_of_rally_is_copied_and_needs_no_network(template: Path, rally: Path, tmp_path: Path) -> None:
     progress_lines: list[str] = []
-    repository = replace(
+    repository = dataclasses.replace(
         open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home", offline=True),
         rally_clones=rally,
         progress=progress_lines.append,
@@ -358,7 +358,7 @@ def test_a_clone_of_rally_is_updated_from_its_url(upstream: Path, tmp_path: Path
     git("clone", "--quiet", upstream.as_uri(), str(tmp_path / "rally" / "mine"))
     change_upstream(upstream, tmp_path, "even newer")
     repository = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home")
-    checkout = replace(repository, rally_clones=tmp_path / "rally").checkout()
+    checkout = dataclasses.replace(repository, rally_clones=tmp_path / "rally").checkout()
     assert described(checkout) == "even newer"
 
 
@@ -370,9 +370,9 @@ def test_a_damaged_clone_of_rally_is_not_used_and_the_reason_is_shown(
             file.unlink()
     progress_lines: list[str] = []
     repository = open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home")
-    repository = replace(repository, rally_clones=rally, progress=progress_lines.append)
+    repository = dataclasses.replace(repository, rally_clones=rally, progress=progress_lines.append)
     with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
-        replace(repository, offline=True).checkout()
+        dataclasses.replace(repository, offline=True).checkout()
     assert any("mine cannot be copied: fatal: " in line for line in progress_lines)
     assert described(repository.checkout()) == "for the newest"
 
@@ -385,7 +385,7 @@ def test_a_clone_of_rally_with_a_pipe_is_not_used_and_the_reason_is_shown(
     os.mkfifo(file)
     progress_lines: list[str] = []
     repository = open_repository("mine", {"mine": template.as_uri()}, tmp_path / "home")
-    repository = replace(repository, rally_clones=rally, progress=progress_lines.append)
+    repository = dataclasses.replace(repository, rally_clones=rally, progress=progress_lines.append)
     assert described(repository.checkout()) == "for the newest"
     assert f"{rally / 'mine'} cannot be copied: {file} is a pipe, a device or a socket" in progress_lines
 
@@ -393,7 +393,7 @@ def test_a_clone_of_rally_with_a_pipe_is_not_used_and_the_reason_is_shown(
 def test_a_clone_of_rally_from_another_url_is_not_used(upstream: Path, rally: Path, tmp_path: Path) -> None:
     repository = open_repository("mine", {"mine": upstream.as_uri()}, tmp_path / "home", offline=True)
     with pytest.raises(TrackError, match="is not cloned yet, and --offline forbids downloads"):
-        replace(repository, rally_clones=rally).checkout()
+        dataclasses.replace(repository, rally_clones=rally).checkout()
 
 
 def test_a_local_repository_of_rally_is_used_with_its_later_commits(tmp_path: Path) -> None:
@@ -401,7 +401,8 @@ def test_a_local_repository_of_rally_is_used_with_its_later_commits(tmp_path: Pa
     own.mkdir(parents=True)
     git("init", "--quiet", "--initial-branch=main", at=own)
     commit(own, description="first")
-    repository = replace(open_repository("own", {}, tmp_path / "home", offline=True), rally_clones=own.parent)
+    repository = open_repository("own", {}, tmp_path / "home", offline=True)
+    repository = dataclasses.replace(repository, rally_clones=own.parent)
     assert described(repository.checkout()) == "first"
     commit(own, description="second")
     (own / "books" / "track.json").write_text("{}")
@@ -420,13 +421,13 @@ def test_a_local_repository_of_rally_does_not_replace_one_of_the_same_name(
     clone.parent.mkdir(parents=True)
     git("clone", "--quiet", str(template), str(clone))
     repository = open_repository("mine", {}, tmp_path / "home")
-    assert described(replace(repository, rally_clones=rally).checkout()) == "for the newest"
+    assert described(dataclasses.replace(repository, rally_clones=rally).checkout()) == "for the newest"
     assert git("config", "remote.origin.url", at=clone) == str(template)
 
 
 def test_a_local_repository_of_rally_that_cannot_be_copied_is_reported(rally: Path, tmp_path: Path) -> None:
     shutil.rmtree(rally / "mine" / ".git" / "objects")
-    repository = replace(open_repository("mine", {}, tmp_path / "home"), rally_clones=rally)
+    repository = dataclasses.replace(open_repository("mine", {}, tmp_path / "home"), rally_clones=rally)
     with pytest.raises(TrackError, match=f'"mine" cannot be copied from {rally / "mine"}: fatal: '):
         repository.checkout()
 

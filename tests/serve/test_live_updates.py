@@ -7,11 +7,11 @@ import json
 import threading
 import time
 from contextlib import aclosing
-from dataclasses import replace
 from http.client import HTTPResponse
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.race_progress import RaceProgress, RetryWait, TaskProgress, TimeLeft
 from pacenote.serve import live_updates

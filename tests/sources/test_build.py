@@ -11,11 +11,11 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.source_options import SourceOptions

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.model.telemetry_cuts import CounterCut, GaugeCut, TaskTelemetry, TaskTimes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.failure_group import FailureGroup

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,16 +84,16 @@ def test_a_bundled_track_is_used_if_the_default_repository_has_none_of_that_name
 
 @pytest.mark.process
 def test_the_bundled_tracks_can_be_selected(public: Path, tmp_path: Path) -> None:
-    request = replace(default(public, tmp_path), track_repository="bundled")
+    request = dataclasses.replace(default(public, tmp_path), track_repository="bundled")
     located = locate_track(request)
     assert located.revision is None
     assert located.notes == ('track "http_logs" is the one that comes with Pacenote',)
     assert not (tmp_path / "tracks").exists()
     with pytest.raises(TrackError, match='no track "geonames" comes with Pacenote') as caught:
-        locate_track(replace(request, track="geonames"))
+        locate_track(dataclasses.replace(request, track="geonames"))
     assert "--track-repository=default has others" in caught.value.hint
     with pytest.raises(UsageError, match="bundled tracks have no revisions"):
-        locate_track(replace(request, track_revision="master"))
+        locate_track(dataclasses.replace(request, track_revision="master"))
 
 
 @pytest.mark.process
@@ -108,7 +108,7 @@ def test_a_default_repository_that_cannot_be_cloned_is_an_error_with_a_way_out(t
 
 @pytest.mark.process
 def test_with_a_revision_the_track_comes_from_the_repository(public: Path, tmp_path: Path) -> None:
-    request = replace(default(public, tmp_path, "./http_logs/"), track_revision="master")
+    request = dataclasses.replace(default(public, tmp_path, "./http_logs/"), track_revision="master")
     located = locate_track(request)
     assert located.source.name == "http_logs"
     assert located.source.root.is_relative_to(tmp_path)
@@ -163,7 +163,7 @@ def test_files_outside_of_the_track_can_be_allowed(tmp_path: Path) -> None:
     (tmp_path / "track.json").write_text(json.dumps(document()))
     request = TrackRequest(home=tmp_path, track_path=tmp_path)
     assert locate_track(request).source.boundary == tmp_path
-    assert locate_track(replace(request, allow_outside_paths=True)).source.boundary is None
+    assert locate_track(dataclasses.replace(request, allow_outside_paths=True)).source.boundary is None
 
 
 @pytest.mark.parametrize("name", ["track", "track/track.json", "link.json"])

@@ -6,8 +6,9 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.capture.dump import CaptureJournal, dump, store_errors
 from pacenote.capture.foreign_folder import write_inside
@@ -39,8 +40,7 @@ HEALTH_S = 600.0
 """Seconds for the health of all sources."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureRequest:
+class CaptureRequest(Struct, frozen=True):
     """The sources to create a track from: indices or data streams, not both."""
 
     name: str

@@ -12,9 +12,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec import Struct, to_builtins
 
 from pacenote.capture.foreign_folder import continued_file, new_file, opened_file, own_size
 from pacenote.capture.raw_documents import ndjson_line
@@ -50,8 +51,7 @@ _BLOCK = 900_000
 """Bytes of a bzip2 block. Blocks that are compressed in parallel form one valid archive."""
 
 
-@dataclass(frozen=True, slots=True)
-class DumpedFile:
+class DumpedFile(Struct, frozen=True):
     """The data file of one source, as a track declares it."""
 
     file: str
@@ -70,8 +70,7 @@ class DumpedFile:
 _START = ReadCursor()
 
 
-@dataclass(slots=True)
-class _SourceProgress:
+class _SourceProgress(Struct):
     """The progress of one source: the documents in its file, and the position to continue from."""
 
     identity: str = ""
@@ -119,7 +118,9 @@ class CaptureJournal:
         new = self._file.with_name(f"{JOURNAL}.new")
         with store_errors(self._file):
             with new_file(new) as out:
-                out.write(json.dumps({name: asdict(state) for name, state in self._states.items()}).encode())
+                out.write(
+                    json.dumps({name: to_builtins(state) for name, state in self._states.items()}).encode()
+                )
             new.replace(self._file)
 
     def remove(self) -> None:
@@ -283,8 +284,7 @@ def _compress(file: Path, progress: ProgressCallback) -> Path:
     return target
 
 
-@dataclass(frozen=True, slots=True)
-class _CompressedBlock:
+class _CompressedBlock(Struct, frozen=True):
     data: bytes
     uncompressed_bytes: int
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import CaptureSource, url_path
@@ -35,8 +36,7 @@ _MOST_SORT_VALUES = 16
 """Values by which a document is sorted, at most: the requests here sort by one or two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """A document of a page."""
 
     source: bytes | None
@@ -50,8 +50,7 @@ class PointInTimeExpired(Exception):
     """The engine has deleted the point in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadTarget:
+class ReadTarget(Struct, frozen=True):
     """An index, or one shard of it, that is read from one point in time."""
 
     index: str
@@ -64,8 +63,7 @@ class ReadTarget:
     """Field to sort by."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCursor:
+class ReadCursor(Struct, frozen=True):
     """The position from which reading continues."""
 
     target: int = 0
@@ -78,8 +76,7 @@ class ReadCursor:
     """Sort values of the last hit; empty for the first page."""
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(Struct, frozen=True):
     """One page of documents."""
 
     hits: Sequence[Hit]

@@ -6,9 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.capture.time_limits import PhaseLimit
 from pacenote.errors import EngineError, UsageError
@@ -53,8 +55,7 @@ DESCRIBING_S = 3600.0
 JsonObject = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class BackingIndex:
+class BackingIndex(Struct, frozen=True):
     """An index that holds documents of a source."""
 
     name: str
@@ -64,8 +65,7 @@ class BackingIndex:
     """Number of primary shards."""
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureSource:
+class CaptureSource(Struct, frozen=True):
     """An index or data stream to capture."""
 
     name: str
@@ -104,8 +104,7 @@ class CaptureSource:
         return tuple(name for name in names if isinstance(name, str) and name not in ("", "_none"))
 
 
-@dataclass(slots=True)
-class _Described:
+class _Described(Struct):
     """Sources that have been described."""
 
     by_name: dict[str, CaptureSource] = field(default_factory=dict)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.gates.comparison import GateResult, gate_result, parse_gates
@@ -141,8 +143,7 @@ def _add_report_options(parser: Parser) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Contender:
+class _Contender(Struct, frozen=True):
     """A contender and its comparison with the baseline."""
 
     names: tuple[str, ...]

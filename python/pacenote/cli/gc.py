@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.cli.console import Console
 from pacenote.cli.options import values
@@ -81,8 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return errors[-1].exit_code if errors else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     """The log of one run of a JVM."""
 
     path: Path

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from pacenote.cli.console import Console
 from pacenote.cli.options import values
@@ -40,8 +41,7 @@ _SHOWN_PROBLEMS = 3
 """Number of rows that were left out and are named, per file."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     """Where races are stored, and how."""
 
     store: RaceStore
@@ -57,8 +57,7 @@ class _Target:
     """Reasons of verdicts that were shown, with the short id of the race."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Imported:
+class _Imported(Struct, frozen=True):
     """A race that is in the store now."""
 
     race_id: str

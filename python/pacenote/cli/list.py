@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+
+from msgspec import to_builtins
 
 from pacenote.cli.console import Console
 from pacenote.cli.options import values
@@ -147,7 +148,7 @@ def _telemetry(options: argparse.Namespace, console: Console) -> str:
                 "name": device.name,
                 "description": device.description,
                 "always_on": device.always_on,
-                "parameters": [asdict(parameter) for parameter in device.parameters],
+                "parameters": [to_builtins(parameter) for parameter in device.parameters],
             }
             for device in devices
         ])

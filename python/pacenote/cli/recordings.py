@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EvidenceError, StoreError, UsageError
 from pacenote.evidence.recording import RecordingReader
@@ -24,8 +25,7 @@ Moment = float | datetime
 """A time in a recording: seconds since its start, or a time in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingFiles:
+class RecordingFiles(Struct, frozen=True):
     """The files of one recording, and the part of it that is shown."""
 
     paths: tuple[Path, ...]

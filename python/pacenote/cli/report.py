@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.gates.thresholds import check_thresholds, threshold_exit_code

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -194,7 +194,7 @@ def build_request(options: argparse.Namespace) -> SaturationRequest:
     # Tasks before the saturated one run as the track declares them.
     pacing = structs.replace(race_request.pacing, open_loop=False, max_connections=None)
     return SaturationRequest(
-        race=replace(race_request, pacing=pacing),
+        race=dataclasses.replace(race_request, pacing=pacing),
         task=options.task,
         objective=objective,
         within=RateRange(start, options.min_rate, options.max_rate, options.precision / 100),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
+
+from msgspec import Struct
 
 from pacenote.cluster.info import ClusterInfo, read_info
 from pacenote.errors import UsageError
@@ -26,8 +27,7 @@ from pacenote.provision.fleet import Fleet
 from pacenote.provision.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class AssembledEngine:
+class AssembledEngine(Struct, frozen=True):
     """What an engine that Pacenote started does not report about itself."""
 
     title: str

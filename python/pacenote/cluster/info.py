@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer, as_text
@@ -21,8 +22,7 @@ MAX_NAME = 300
 """Characters of a name that are kept; engines accept names of 255."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeInfo:
+class NodeInfo(Struct, frozen=True):
     """One node of a cluster."""
 
     name: str
@@ -45,8 +45,7 @@ class NodeInfo:
     """Names of the modules, sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterInfo:
+class ClusterInfo(Struct, frozen=True):
     """A cluster."""
 
     distribution: str

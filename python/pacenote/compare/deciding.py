@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.compare.imported_metrics import is_paced
 from pacenote.compare.metrics import expanded_primary, metadata_names, named_metrics
@@ -103,8 +104,7 @@ def uncovered(every: Iterable[MetricId], common: Iterable[MetricId]) -> list[str
     return [each.label for each in every if (each.task, each.kind == "error rate") not in covered]
 
 
-@dataclass(frozen=True, slots=True)
-class _RacedTask:
+class _RacedTask(Struct, frozen=True):
     """A task in one race."""
 
     task: TaskResult

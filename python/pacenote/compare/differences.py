@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from pacenote.compare.plan_differences import plan_differences
 from pacenote.compare.race_diff import (
@@ -83,7 +83,7 @@ def _completed(first: RaceConfiguration, others: Sequence[RaceConfiguration]) ->
         if known := next(filter(None, read), None):
             del unread[pattern]
             facts = known | facts
-    return replace(first, facts=facts, unread=unread)
+    return dataclasses.replace(first, facts=facts, unread=unread)
 
 
 def _by_group(facts: Mapping[str, str], groups: UnreadGroups) -> dict[str, dict[str, str]]:

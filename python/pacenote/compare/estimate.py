@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.compare.pairing import PairedRaces
 from pacenote.model.comparison import (
@@ -65,8 +67,7 @@ _TOO_NARROW = (
 _Bounds = tuple[float | None, float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(Struct, frozen=True):
     """The operations of the races of both sides, and how many failed."""
 
     baseline: Sequence[OperationCount]
@@ -86,8 +87,7 @@ class Failures:
         return dispersion(self.baseline, self.contender) > MAX_DISPERSION
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A metric before its verdict."""
 
     metric: MetricComparison

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import median
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.compare.deciding import deciding_metrics, lacking_metrics, partial_metrics
 from pacenote.compare.differences import group_differences
@@ -144,8 +144,7 @@ def _without_copies(side: Sequence[ComparedRace]) -> tuple[list[ComparedRace], l
     return [by_key[key] for key in counts], [by_key[key] for key, count in counts.items() if count > 1]
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """All blocks, or those that count for some metrics."""
 
     races: PairedRaces

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.figures.catalogue import ENGINE, METRICS
 from pacenote.model.comparison import MetricId
@@ -27,8 +28,7 @@ _NAMES = frozenset(metric.compared.label for metric in ENGINE if metric.compared
 """Names of such metrics."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedMetric:
+class ImportedMetric(Struct, frozen=True):
     """A metric of an imported race."""
 
     metric: MetricId

@@ -5,7 +5,9 @@ is decided by them, because the operations of one race are not independent of ea
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.compare.metrics import percentile_metric
 from pacenote.compare.race_findings import names_text
@@ -26,8 +28,7 @@ _TIMES: tuple[PercentileTime, ...] = ("latency", "service time")
 """In the order of Rally's table."""
 
 
-@dataclass(frozen=True, slots=True)
-class SideSeries:
+class SideSeries(Struct, frozen=True):
     """The races of one side with their merged series."""
 
     races: Sequence[ComparedRace]
@@ -81,8 +82,7 @@ def _comparable(task: str, time: PercentileTime, words: Mapping[MetricId, Metric
     return tuple(reversed(percentiles))
 
 
-@dataclass(frozen=True, slots=True)
-class _SideTimes:
+class _SideTimes(Struct, frozen=True):
     """One kind of time of a task, of all races of a side."""
 
     times: MergedTimes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.compare.metrics import smallest_effect_of
 from pacenote.model.comparison import MetricId, MetricWord
@@ -12,8 +13,7 @@ from pacenote.model.trend import TrendOptions
 from pacenote.stats.effect import log_ratio
 
 
-@dataclass(frozen=True, slots=True)
-class MetricScale:
+class MetricScale(Struct, frozen=True):
     """How a metric is compared: by ratios or, if it may be 0, by differences."""
 
     metric: MetricId

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.compare.estimate import PROBABLE, estimated_change
 from pacenote.compare.metric_scale import MetricScale
@@ -59,8 +61,7 @@ uncertain.
 _WORSE: tuple[MetricWord, ...] = ("worse", "probably worse")
 
 
-@dataclass(frozen=True, slots=True)
-class TrendCriteria:
+class TrendCriteria(Struct, frozen=True):
     """By what the changes of all metrics are judged."""
 
     level: float
@@ -142,8 +143,7 @@ def _reason(scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]]) -> s
     return f"{format_count(len(counted), 'race')}: {MIN_RACES} are needed to find a change"
 
 
-@dataclass(frozen=True, slots=True)
-class _Series:
+class _Series(Struct, frozen=True):
     """The values of a metric that count, with what they are judged by."""
 
     scale: MetricScale

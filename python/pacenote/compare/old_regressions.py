@@ -8,8 +8,9 @@ one as long as the newest level of that window is worse than that old level by w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from pacenote.compare.metric_scale import MetricScale
 from pacenote.compare.metric_trend import NEAR, TrendCriteria, metric_trend
@@ -20,8 +21,7 @@ _NEWEST = 3
 """Number of values whose median is the newest level of a metric that drifts."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Regression:
+class _Regression(Struct, frozen=True):
     """A regression that was found."""
 
     first: int

@@ -8,8 +8,9 @@ takes less time. Throughput counts the work, whatever its operations are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from statistics import geometric_mean
+
+from msgspec import Struct
 
 from pacenote.compare.deciding import is_scheduled
 from pacenote.compare.pairing import PairedRaces
@@ -29,8 +30,7 @@ TIMES = min(PERCENTILES)
 """`Finding.doubtful_from` for all times of a task, but neither its throughput nor its error rate."""
 
 
-@dataclass(frozen=True, slots=True)
-class OtherWork:
+class OtherWork(Struct, frozen=True):
     """How much work an operation of a task does where times must not be compared."""
 
     old: float

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.comparison import ComparedRace, ComparisonDesign, RaceKey, RunOrder
 from pacenote.model.experiment import REPEATS_TAG
@@ -28,8 +30,7 @@ _FAILED = ("killed", "interrupted", "aborted")
 _NOT_EXCLUDED = "so that a drift of the machine is not excluded"
 
 
-@dataclass(frozen=True, slots=True)
-class PairedRaces:
+class PairedRaces(Struct, frozen=True):
     """Two groups of races in the order in which they are compared."""
 
     design: ComparisonDesign

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from msgspec import Struct
+
 from pacenote.model.codec import encode
 from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.race_record import RaceRecord
@@ -90,8 +92,7 @@ class RaceConfiguration:
         object.__setattr__(self, "groups", UnreadGroups(self.unread))
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A fact that differs."""
 
     key: str
@@ -101,8 +102,7 @@ class Difference:
     """Its value on each side, or None if it does not exist there."""
 
 
-@dataclass(frozen=True, slots=True)
-class DifferenceGroup:
+class DifferenceGroup(Struct, frozen=True):
     """The differences in one area."""
 
     title: str
@@ -112,8 +112,7 @@ class DifferenceGroup:
     """The differences, sorted by key."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceDiff:
+class RaceDiff(Struct, frozen=True):
     """What differs between two configurations."""
 
     names: tuple[str, str]
@@ -136,8 +135,7 @@ class RaceDiff:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _AddedNodes:
+class _AddedNodes(Struct, frozen=True):
     """The nodes that only one side has, and a node of it that both have."""
 
     side: RaceConfiguration

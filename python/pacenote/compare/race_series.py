@@ -8,7 +8,9 @@ about: versions and revisions of engine, track and Pacenote, parameters, setting
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.compare.pairing import EXPERIMENT_TAG
 from pacenote.compare.race_findings import names_text
@@ -39,8 +41,7 @@ _LATE_FACTS = ("number of nodes", "data", _WORK)
 """What a race that stopped early knows only in part."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Accepted:
+class _Accepted(Struct, frozen=True):
     """Which races are used that otherwise are left out, because all races are such."""
 
     experiments: bool
@@ -50,8 +51,7 @@ class _Accepted:
     """Those that were profiled."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceSeries:
+class RaceSeries(Struct, frozen=True):
     """Races that may be compared with each other."""
 
     races: tuple[ComparedRace, ...]

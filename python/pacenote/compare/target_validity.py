@@ -7,9 +7,10 @@ more.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.compare.deciding import is_scheduled
 from pacenote.compare.operation_work import TIMES
@@ -37,8 +38,7 @@ _UNKNOWN = "an unknown rate"
 """The rate of a task that a scheduler of a plug-in paces, or whose rate an older version did not record."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RacedTask:
+class _RacedTask(Struct, frozen=True):
     """A task in one race."""
 
     task: TaskResult
@@ -70,8 +70,7 @@ class _RacedTask:
         return self.task.throughput.mean if self.task.throughput else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """A task in the races whose target rates differ, or may differ."""
 
     old: Sequence[_RacedTask]

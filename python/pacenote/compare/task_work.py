@@ -5,7 +5,8 @@ documents and, if times decide, by the work of an operation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.compare.deciding import is_scheduled
 from pacenote.compare.operation_work import differs
@@ -22,8 +23,7 @@ _BOUNDED = ("iterations", "source")
 """Ends of tasks whose number of documents is that of the track, not that of the engine's speed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWork:
+class TaskWork(Struct, frozen=True):
     """What a task of a race does; what is not known is empty."""
 
     operation_type: str

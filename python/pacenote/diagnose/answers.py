@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.diagnose.expression import Lookup, Unknown, evaluate, names_of
 from pacenote.diagnose.facts import MOST_BESIDE, Evidence, Window
@@ -34,8 +36,7 @@ _EFFECTS = ("void", "throughput", "doubt", "note", "none")
 """The effects of validity rules, the strongest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Validity:
+class _Validity(Struct, frozen=True):
     """What the validity rules found."""
 
     fired: Mapping[str, Mapping[str, Rule]] = field(default_factory=dict)
@@ -142,8 +143,7 @@ def _metric(rule: Rule, task: str, evidence: Evidence) -> str:
     return f"{metric}:{task}" if task else metric
 
 
-@dataclass(frozen=True, slots=True)
-class _AnswerMaker:
+class _AnswerMaker(Struct, frozen=True):
     """Puts together what a rule says about all windows."""
 
     evidence: Evidence

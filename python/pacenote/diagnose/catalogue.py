@@ -8,7 +8,8 @@ the figures of each source come from. A figure that cannot be read is missing, w
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.diagnose import host_figures, jvm_figures, race_figures
 from pacenote.diagnose.expression import Kind
@@ -28,8 +29,7 @@ SOURCES: Mapping[str, str] = {
 """Where figures come from, with the file that has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFigure:
+class RuleFigure(Struct, frozen=True):
     """A figure that rules may use."""
 
     name: str

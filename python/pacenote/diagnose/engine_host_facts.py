@@ -6,8 +6,9 @@ They have the names of those of the host sampler, and the node counters as their
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.reported_cpu import NodePlace, ReportedCpu, local_driver, reported_cpu
@@ -30,8 +31,7 @@ _NO_HISTORY = "the engine's counters are not read often enough"
 _Figures = Iterator[tuple[str, float | str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Disk:
+class _Disk(Struct, frozen=True):
     """A device below the data folders of a node."""
 
     name: str

@@ -16,8 +16,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Kind = Literal["number", "text", "truth"]
 """The kind of a value."""
@@ -47,8 +48,7 @@ class ExpressionError(ValueError):
     """An expression cannot be read, or has operands of the wrong kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A value that could not be computed."""
 
     reasons: tuple[tuple[str, str], ...]
@@ -69,8 +69,7 @@ Lookup = Callable[[str], Value]
 """Returns the value of a figure or a parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A number, a text, or a truth value."""
 
     value: Scalar
@@ -82,8 +81,7 @@ class Constant:
         return f'"{self.value}"' if isinstance(self.value, str) else f"{self.value:g}"
 
 
-@dataclass(frozen=True, slots=True)
-class Name:
+class Name(Struct, frozen=True):
     """A figure or a parameter."""
 
     name: str
@@ -93,8 +91,7 @@ class Name:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorCall:
+class OperatorCall(Struct, frozen=True):
     """An operator or a function with its operands."""
 
     operator: str

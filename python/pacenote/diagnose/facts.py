@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from pacenote.diagnose.catalogue import FIGURES, SOURCES
 from pacenote.diagnose.expression import Scalar, Unknown, Value
@@ -33,8 +34,7 @@ for each of them.
 _VALID = Verdict("valid")
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """The part of a race, and of its cluster, that a figure describes."""
 
     task: str = ""
@@ -54,8 +54,7 @@ def _widened(window: Window) -> tuple[Window, ...]:
     return tuple(dict.fromkeys((window, Window(window.task), Window(node=window.node), Window())))
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFacts:
+class TaskFacts(Struct, frozen=True):
     """A task of a race, as far as rules select tasks."""
 
     name: str
@@ -71,8 +70,7 @@ class TaskFacts:
     """Part of its time before the measured window."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Evidence(Struct, frozen=True, kw_only=True):
     """What was observed of one race, or of races that are compared."""
 
     race_id: str

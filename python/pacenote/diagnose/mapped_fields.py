@@ -6,10 +6,11 @@ They are counted as the engine counts them: objects and fields of fields are fie
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from pacenote.model.decoding import parse_json
 
@@ -37,8 +38,7 @@ _Fields = frozenset[str]
 _NONE: _Fields = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedIndices:
+class CreatedIndices(Struct, frozen=True):
     """The indices that a race has created, as far as their names are known."""
 
     names: tuple[str, ...]
@@ -82,8 +82,7 @@ class _Pattern:
         return name.endswith(self._last) and len(name) - len(self._last) >= at
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
+class _Template(Struct, frozen=True):
     """A template of indices."""
 
     patterns: tuple[_Pattern, ...]
@@ -95,8 +94,7 @@ class _Template:
         return any(pattern.matches(name) for pattern in self.patterns)
 
 
-@dataclass(frozen=True, slots=True)
-class _Targets:
+class _Targets(Struct, frozen=True):
     """The existing indices in which a request maps fields: `-` leaves out some that earlier parts name."""
 
     parts: tuple[tuple[bool, _Pattern], ...]
@@ -107,8 +105,7 @@ class _Targets:
         return next(matching, False)
 
 
-@dataclass(slots=True)
-class _Mappings:
+class _Mappings(Struct):
     """What requests map."""
 
     indices: dict[str, list[_Fields]] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.diagnose.facts import EvidenceBuilder, Window
 from pacenote.model.telemetry_cuts import TelemetryCuts
@@ -45,8 +46,7 @@ most by chance.
 _Figures = Iterator[tuple[str, float | str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSettings:
+class NodeSettings(Struct, frozen=True):
     """What the configuration says about nodes, without which some counters have no meaning."""
 
     cores: Mapping[str, float] = field(default_factory=dict)

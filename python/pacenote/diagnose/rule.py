@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.diagnose.expression import Expression, Lookup, Scalar, Unknown, evaluate, names_of
 from pacenote.diagnose.figure_units import Unit, format_value
@@ -36,8 +37,7 @@ NOT_OBSERVED = "not observed"
 """What a text has in place of a figure that is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A threshold of a rule."""
 
     value: Scalar
@@ -50,8 +50,7 @@ class Parameter:
     """What it limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Insertion:
+class Insertion(Struct, frozen=True):
     """A value within a text."""
 
     expression: Expression
@@ -61,8 +60,7 @@ class Insertion:
     """The unit in which it is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A text with figures."""
 
     parts: tuple[str | Insertion | Template, ...]
@@ -90,8 +88,7 @@ class Template:
         return Unknown(tuple(dict.fromkeys(reasons))) if reasons else None
 
 
-@dataclass(frozen=True, slots=True)
-class Guard:
+class Guard(Struct, frozen=True):
     """A condition without which a rule says nothing."""
 
     test: Expression
@@ -101,8 +98,7 @@ class Guard:
     """Why the rule is not applicable if it is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caution:
+class Caution(Struct, frozen=True):
     """A condition under which the advice of a rule is withheld."""
 
     when: Expression
@@ -116,8 +112,7 @@ OptionTemplate = Template | Mapping[str, "OptionTemplate"] | tuple["OptionTempla
 """The value of an option of a race, in which texts may have figures."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceTemplate:
+class AdviceTemplate(Struct, frozen=True):
     """What a rule recommends."""
 
     text: Template
@@ -130,8 +125,7 @@ class AdviceTemplate:
     """When it is given; None for always."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mechanism:
+class Mechanism(Struct, frozen=True):
     """A figure that changes too if the advice works for the stated reason."""
 
     figure: str
@@ -141,8 +135,7 @@ class Mechanism:
     """How it changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Struct, frozen=True):
     """The largest improvement that the advice can bring."""
 
     value: Expression
@@ -160,8 +153,7 @@ class Bound:
     """If the metric is `auto`, the part of p99 that can be saved; None if nothing bounds it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """A rule. docs/reference/rules.md describes its file."""
 
     id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.diagnose.catalogue import FIGURES
 from pacenote.diagnose.expression import (
@@ -40,8 +41,7 @@ _MOST_NAMED = 3
 """Largest number of missing figures that a text names."""
 
 
-@dataclass(frozen=True, slots=True)
-class WindowAnswer:
+class WindowAnswer(Struct, frozen=True):
     """What a rule says about one window."""
 
     rule: Rule

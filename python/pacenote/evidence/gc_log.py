@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote import _core
@@ -127,8 +127,7 @@ class GcLogReader:
         return datetime.fromtimestamp(unix, self._time_zone).replace(tzinfo=UTC).timestamp()
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(Struct, frozen=True):
     """The times of one run of a JVM."""
 
     index: int

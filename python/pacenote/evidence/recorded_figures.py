@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pacenote.diagnose.cluster_facts import add_cluster_states
 from pacenote.diagnose.engine_host_facts import add_engine_host_figures

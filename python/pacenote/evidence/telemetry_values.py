@@ -5,12 +5,12 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace as replace_fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_fields
 
 from pacenote.errors import StoreError
 from pacenote.model.messages import DEFECT

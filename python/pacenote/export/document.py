@@ -7,10 +7,11 @@ docs/reference/export.schema.json is the JSON schema of `ExportDocument`; it is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.errors import StoreError
 from pacenote.export.figures import ExportedFigure, exported_figures
@@ -26,8 +27,7 @@ EXPORT_FORMAT = 1
 """Version of the JSON document: it grows when a field changes or goes, not when one or a metric is added."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedVerdict:
+class ExportedVerdict(Struct, frozen=True):
     """Whether the figures of a race may be used."""
 
     state: VerdictState
@@ -37,8 +37,7 @@ class ExportedVerdict:
     """Why the race is not valid, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedEngine:
+class ExportedEngine(Struct, frozen=True):
     """The engine of a race; unknown values are null."""
 
     distribution: str | None = None
@@ -57,8 +56,7 @@ class ExportedEngine:
     """Number of nodes; 0 if it is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedHost:
+class ExportedHost(Struct, frozen=True):
     """The host of the load driver; unknown values are null."""
 
     name: str | None = None
@@ -77,8 +75,7 @@ class ExportedHost:
     """The version of the kernel."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedTask:
+class ExportedTask(Struct, frozen=True):
     """A task that has ended, in the order of the plan."""
 
     task: str
@@ -106,8 +103,7 @@ class ExportedTask:
     """Metadata of the track about the task."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedFiles:
+class ExportedFiles(Struct, frozen=True):
     """Where the files of a race are; null stands for a file that does not exist."""
 
     folder: str
@@ -123,8 +119,7 @@ class ExportedFiles:
     """`telemetry.parquet`: values of the engine and the host over time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedRace:
+class ExportedRace(Struct, frozen=True):
     """One race with all its figures."""
 
     race_id: str
@@ -188,8 +183,7 @@ class ExportedRace:
     """Its figures."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExportDocument:
+class ExportDocument(Struct, frozen=True):
     """Races that `pacenote export` has exported."""
 
     format: Literal[1]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.figures.of_race import Figure, race_figures
 from pacenote.model.race_record import RaceRecord
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedFigure:
+class ExportedFigure(Struct, frozen=True):
     """One figure of a race."""
 
     metric: str

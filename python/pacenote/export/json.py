@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
+
+from msgspec.structs import replace
 
 from pacenote.export.document import EXPORT_FORMAT, ExportedRace
 from pacenote.model.codec import encode

@@ -11,10 +11,11 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import IO, get_args
+
+from msgspec import Struct
 
 from pacenote.export.document import ExportedRace
 from pacenote.export.figures import ExportedFigure
@@ -43,8 +44,7 @@ _LABEL = re.compile(r"[^a-zA-Z0-9_]")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
-@dataclass(frozen=True, slots=True)
-class MetricFamily:
+class MetricFamily(Struct, frozen=True):
     """The lines before the samples of a metric family."""
 
     name: str

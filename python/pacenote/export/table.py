@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.export.document import ExportedRace
 from pacenote.export.figures import ExportedFigure
 
 
-@dataclass(frozen=True, slots=True)
-class ExportColumn:
+class ExportColumn(Struct, frozen=True):
     """A column of the table."""
 
     name: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import DiskError, DownloadError
 from pacenote.fetch.cancellation import Cancellation
@@ -44,8 +45,7 @@ SourceError = TransientError | RequestRejected | ContentMismatch | MissingCreden
 """An error that prevented a download from one source."""
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """A file to download."""
 
     target: Path
@@ -66,8 +66,7 @@ class Download:
     """The hint of the error if no source has the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFailure:
+class SourceFailure(Struct, frozen=True):
     """The reason why a file could not be downloaded from one source."""
 
     source: RemoteFile
@@ -134,8 +133,7 @@ def download_files(
         job.pools.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class _Job(Struct, frozen=True):
     """The state that the downloads of one call share."""
 
     pools: ConnectionPools

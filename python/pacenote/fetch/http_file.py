@@ -6,8 +6,9 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.fetch.remote_file import RemoteFile
 from pacenote.net.failures import describe_failure
@@ -58,8 +59,7 @@ class FileChanged(Exception):
     """The file on the server is no longer the version that the download began with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Digest:
+class Digest(Struct, frozen=True):
     """A checksum of a whole file."""
 
     algorithm: str
@@ -68,8 +68,7 @@ class Digest:
     """The checksum."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
+class FileVersion(Struct, frozen=True):
     """The properties of a file from the headers of a response."""
 
     size: int | None
@@ -87,8 +86,7 @@ class FileVersion:
         return mine == (other.size, other.validator, other.ranges)
 
 
-@dataclass(frozen=True, slots=True)
-class RangeResponse:
+class RangeResponse(Struct, frozen=True):
     """A response whose body is a range of a file, or the whole file."""
 
     body: BaseHTTPResponse

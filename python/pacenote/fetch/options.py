@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadRetryPolicy:
+class DownloadRetryPolicy(Struct, frozen=True):
     """Attempts and pauses between them, for temporary failures."""
 
     first_attempts: int = 3
@@ -25,8 +24,7 @@ class DownloadRetryPolicy:
         return min(max(self.initial_pause_s * 2.0 ** (failures - 1), retry_after_s), self.max_pause_s)
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadOptions:
+class DownloadOptions(Struct, frozen=True):
     """Settings of the downloader."""
 
     segment_bytes: int = 64 << 20

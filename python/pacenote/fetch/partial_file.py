@@ -13,8 +13,9 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.fetch.disk import read_small_file, write_new_file
 from pacenote.fetch.http_file import Digest, FileVersion
@@ -27,8 +28,7 @@ PARTIAL_FILES = ".*.download*"
 """Glob pattern of partial files and their state files."""
 
 
-@dataclass(slots=True)
-class FileSegment:
+class FileSegment(Struct):
     """A range of the file that one request downloads, or several requests if a connection breaks."""
 
     start: int

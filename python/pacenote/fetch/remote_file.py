@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
 from pacenote.errors import UsageError
@@ -100,7 +101,7 @@ def _at_s3(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:
         url = f"{(endpoint or 'https://s3.amazonaws.com').rstrip('/')}/{file.bucket}/{path}"
     else:
         url = f"https://{file.bucket}.s3.amazonaws.com/{path}"
-    return replace(file, url=url)
+    return dataclasses.replace(file, url=url)
 
 
 def _at_google(file: RemoteFile, environment: Mapping[str, str]) -> RemoteFile:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.progress import ProgressCallback
 
@@ -35,8 +36,7 @@ class ProgressMeter:
                 self._report(self.done, self.total)
 
 
-@dataclass(frozen=True, slots=True)
-class FileProgress:
+class FileProgress(Struct, frozen=True):
     """Callbacks for the two phases of a download."""
 
     transferred: ByteCallback

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from pacenote.model.comparison import MetricKind
 
 MetricForm = Literal["times", "gauge", "counter"]
@@ -38,8 +40,7 @@ VALUE = "value"
 """The statistic of a metric that has one figure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownUnit:
+class ShownUnit(Struct, frozen=True):
     """The unit in which a figure is shown."""
 
     name: str = ""
@@ -57,8 +58,7 @@ class ShownUnit:
         return value if self.divisor == 1 else value / self.divisor
 
 
-@dataclass(frozen=True, slots=True)
-class MetricRow:
+class MetricRow(Struct, frozen=True):
     """The rows of a metric in a report or a comparison."""
 
     label: str
@@ -90,8 +90,7 @@ class MetricRow:
         return self.label.replace("{which}", which).replace("{part}", part)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredName:
+class StoredName(Struct, frozen=True):
     """What Rally's metrics documents call a figure of the engine."""
 
     name: str
@@ -104,8 +103,7 @@ class StoredName:
     """Whether the document says that it is a normal sample, with its unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleName:
+class RuleName(Struct, frozen=True):
     """What the rules of the diagnosis call a figure."""
 
     name: str
@@ -124,8 +122,7 @@ class RuleName:
     """How many units of the metric its unit is."""
 
 
-@dataclass(frozen=True, slots=True)
-class EnginePhrase:
+class EnginePhrase(Struct, frozen=True):
     """What the screen calls a figure of the engine in its phrases, which are shorter than Rally's names."""
 
     name: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.figures.catalogue import (
     DOCUMENTS,
@@ -220,8 +221,7 @@ def _getter(origin: str) -> attrgetter[object]:
     return attrgetter(origin)
 
 
-@dataclass(frozen=True, slots=True)
-class _Maker:
+class _Maker(Struct, frozen=True):
     """Makes the figures of one task, or of one part of it or of the engine."""
 
     task: str = ""

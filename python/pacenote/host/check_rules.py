@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.units import format_bytes
 
@@ -35,8 +36,7 @@ _SELF_GOVERNING = ("intel_pstate", "amd-pstate-epp", "amd_pstate_epp")
 """Drivers whose governor `powersave` still raises the frequency."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What a rule found."""
 
     state: Literal["good", "note", "hurts"]

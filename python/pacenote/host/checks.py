@@ -7,9 +7,10 @@ engine down; what may do so is a `note`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.host import check_rules as rules
 from pacenote.host.check_rules import Judgement
@@ -19,8 +20,7 @@ State = Literal["good", "note", "hurts", "unread"]
 """Whether something is as an engine needs it, may slow it down, certainly does, or could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """Why a check exists and what to do."""
 
     name: str
@@ -35,8 +35,7 @@ class Advice:
     """The published field report in which it mattered, and how; empty if in none."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostCheck:
+class HostCheck(Struct, frozen=True):
     """The result of one check."""
 
     advice: Advice

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.host.disks import block_device, mount_of, mount_of_changes, parse_mounts, whole_disk
 from pacenote.host.facts import names_in, read_text
@@ -17,8 +18,7 @@ _MAX_DEPTH = 4
 """How many devices may be stacked."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataDevice:
+class DataDevice(Struct, frozen=True):
     """The device behind a data path."""
 
     node: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.host.facts import Facts, names_in, selected
 from pacenote.model.secrets import redact, redact_urls
@@ -29,8 +30,7 @@ _LAYER = re.compile(r"(?:lowerdir|datadir|upperdir|workdir)\+?=")
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """One mounted file system."""
 
     device: str

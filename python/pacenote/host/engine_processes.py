@@ -11,9 +11,10 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.host.facts import names_in, read_text
 
@@ -45,8 +46,7 @@ _LOCAL = "/32 host LOCAL"
 _NONE = "no process of this machine is it"
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedProcess:
+class ReportedProcess(Struct, frozen=True):
     """What a node reports about its process."""
 
     node: str
@@ -62,8 +62,7 @@ class ReportedProcess:
     """The IP address that the node publishes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundProcesses:
+class FoundProcesses(Struct, frozen=True):
     """The processes of nodes on this machine."""
 
     pids: dict[str, int]
@@ -73,8 +72,7 @@ class FoundProcesses:
     """Why the process of a node is not known, by the name of the node."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
+class _Process(Struct, frozen=True):
     pid: int
     inner_pid: int
     started_s: float

@@ -11,8 +11,9 @@ import gzip
 import platform
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.host.facts import read_text
 
@@ -29,8 +30,7 @@ _WITHOUT_TSC = frozenset({"acpi_pm", "hpet", "jiffies", "pit", "refined-jiffies"
 """Clock sources that an x86 kernel selects if its TSC is unstable, and then counts at each tick."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelFiles:
+class KernelFiles(Struct, frozen=True):
     """Where the kernel says how it counts."""
 
     proc: Path = Path("/proc")

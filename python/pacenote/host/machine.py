@@ -7,9 +7,10 @@ import os
 import platform
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.host.cpu import read_cpu
 from pacenote.host.disks import read_disks
@@ -27,8 +28,7 @@ _CONTAINER_FILES = {"docker": Path("/.dockerenv"), "podman": Path("/run/.contain
 _PACKAGE_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class MachineRequest:
+class MachineRequest(Struct, frozen=True):
     """What to read of this machine."""
 
     paths: Mapping[str, Path]

@@ -8,8 +8,9 @@ import html
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.importers.documents import FILE_NAMES, is_race_document, races_in_document
@@ -53,8 +54,7 @@ _EXPECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFile(Struct, frozen=True):
     """A file that was read."""
 
     sha256: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.imported import ImportedForm, ImportedTool, ImportedValue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaceFacts:
+class RaceFacts(Struct, frozen=True, kw_only=True):
     """What a file states about a race, apart from its figures; None or empty if it does not state it."""
 
     tool: ImportedTool = "unknown"
@@ -72,8 +72,7 @@ class RaceFacts:
     """Number of races that the figures are averages of; 0 for one race."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FoundRace:
+class FoundRace(Struct, frozen=True, kw_only=True):
     """A race in a file."""
 
     form: ImportedForm

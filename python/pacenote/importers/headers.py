@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -100,8 +99,7 @@ def _facts(lines: Sequence[str]) -> RaceFacts:
     known: dict[str, Any] = {"tool": _tool(lines)}
     for line in lines:
         known |= dict(_of_line(line))
-    names = {field.name for field in fields(RaceFacts)}
-    return replace(RaceFacts(), **{name: value for name, value in known.items() if name in names})
+    return RaceFacts(**{name: value for name, value in known.items() if name in RaceFacts.__struct_fields__})
 
 
 def _of_line(line: str) -> Iterator[tuple[str, object]]:

@@ -6,10 +6,10 @@ import hashlib
 import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.importers.found_race import FoundRace, RaceFacts
@@ -33,8 +33,7 @@ _FACTS = {
 """What a report says is not known → the field of `RaceFacts`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedFile:
+class ImportedFile(Struct, frozen=True):
     """A file with races."""
 
     path: str
@@ -47,8 +46,7 @@ class ImportedFile:
     """When it is imported: the time of races whose time the file does not state."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewRace:
+class NewRace(Struct, frozen=True):
     """An imported race that is not stored yet."""
 
     record: RaceRecord

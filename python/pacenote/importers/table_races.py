@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.importers.found_race import FoundRace, RaceFacts
@@ -32,8 +33,7 @@ _ALL_LAPS = "all"
 _SIDES: tuple[Literal["baseline", "contender"], ...] = ("baseline", "contender")
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Struct, frozen=True):
     """A column of a table with the figures of one race."""
 
     index: int

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.importers.metrics import is_known
@@ -36,8 +37,7 @@ _BOLD = "__"
 """Marks a whole cell as bold; it may also be part of a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """A table with a column of metrics."""
 
     line: int

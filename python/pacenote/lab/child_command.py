@@ -10,9 +10,10 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.model.printable import shortened, whole_line
@@ -36,8 +37,7 @@ _ENDING_POLL_S = 0.01
 _READ_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class ChildCall:
+class ChildCall(Struct, frozen=True):
     """A command to run in a process of its own."""
 
     arguments: Sequence[str]
@@ -56,8 +56,7 @@ class ChildCall:
     """A file that races at the same time share to begin their first tasks together (`race/start_gate.py`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildExit:
+class ChildExit(Struct, frozen=True):
     """How a child ended."""
 
     code: int

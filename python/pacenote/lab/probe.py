@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pacenote.model.finding import Finding
@@ -63,8 +63,7 @@ MAX_BURST_WINDOW_S = 600.0
 """The same if slow operations come in bursts, so that more of them are needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class MachineUse:
+class MachineUse(Struct, frozen=True):
     """What other programs and other machines took from the engine during a run."""
 
     findings: tuple[Finding, ...] = ()
@@ -74,8 +73,7 @@ class MachineUse:
     """Whether they used the processors of the engine beyond a limit, whichever finding reports it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunEvidence:
+class RunEvidence(Struct, frozen=True):
     """What is known about a run of a task beside its result."""
 
     driver: Mapping[str, object]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
@@ -23,8 +24,7 @@ _ENDING_S = 120.0
 _POLL_S = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class RaceCall:
+class RaceCall(Struct, frozen=True):
     """A race to run."""
 
     race_id: str
@@ -46,8 +46,7 @@ class RaceCall:
     """The file that it shares with a race that is to begin its first task at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceEnd:
+class RaceEnd(Struct, frozen=True):
     """How a race ended, according to its folder."""
 
     outcome: RaceOutcome

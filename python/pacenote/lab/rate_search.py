@@ -12,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 GROWTH = 2.0
 """Factor by which the rate grows until a trial fails, and shrinks until one passes."""
@@ -26,8 +27,7 @@ not change seldom have as many (`benchmarks/search_power.py`).
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RateRange:
+class RateRange(Struct, frozen=True):
     """Range and precision of the search. Rates are operations per second."""
 
     start: float
@@ -46,8 +46,7 @@ class RateRange:
     """Number of times that each end of the answer is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateTrial:
+class RateTrial(Struct, frozen=True):
     """A rate that was tried."""
 
     rate: float
@@ -57,8 +56,7 @@ class RateTrial:
     """Whether the engine kept up."""
 
 
-@dataclass(frozen=True, slots=True)
-class RateBracket:
+class RateBracket(Struct, frozen=True):
     """The rates between which the limit lies, in operations per second."""
 
     stable: float | None

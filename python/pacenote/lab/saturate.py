@@ -10,10 +10,11 @@ folder holds the probes, and each probe has a folder below `probes/`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.errors import DriverError, PacenoteError, StoreError, UsageError
 from pacenote.lab.limiting import limit_at
@@ -106,8 +107,7 @@ SLOWED_DOWN = (
 """Note on a search whose probes show that the engine changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saturation:
+class Saturation(Struct, frozen=True):
     """The result of a search."""
 
     record: RaceRecord
@@ -122,8 +122,7 @@ class Saturation:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class _SoloRun:
+class _SoloRun(Struct, frozen=True):
     """One run of the task alone."""
 
     result: TaskResult
@@ -176,7 +175,7 @@ class _Search:
         self._position, task = scheduled.position, scheduled.task
         # `--arrivals` does not change tasks that have no target rate in the track.
         arrivals = request.race.pacing.arrivals
-        task = task if arrivals is None else replace(task, schedule=arrivals)
+        task = task if arrivals is None else dataclasses.replace(task, schedule=arrivals)
         self._bulks = _bulks(context.plan, task)
         self._track_clients = task.clients
         self._task = looped(task) if self._bulks is not None else task

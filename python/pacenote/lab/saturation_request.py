@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.lab.rate_search import RateRange
 from pacenote.model.race_request import RaceRequest
@@ -13,8 +14,7 @@ PrepareChoice = Literal["all", "needed"]
 """Which tasks of the challenge run before a search (`--prepare`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SaturationRequest:
+class SaturationRequest(Struct, frozen=True, kw_only=True):
     """The parameters of a search."""
 
     race: RaceRequest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.lab.probe import MAX_BURST_WINDOW_S, quick_rate, window_s
 from pacenote.lab.progress import TYPICAL_PROBES
@@ -68,8 +68,7 @@ def announcement(request: SaturationRequest, within: RateRange, before: Expected
     return text if before == ExpectedDuration() else f"{text}; before them, the preparation: {before}"
 
 
-@dataclass(slots=True)
-class LongerProbes:
+class LongerProbes(Struct):
     """Notices when the probes of a search become longer than was announced."""
 
     request: SaturationRequest

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import dataclasses
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.model.messages import did_you_mean, quoted
@@ -12,8 +15,7 @@ from pacenote.plan.preparation import is_measured
 from pacenote.units import OPS, Rate
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduledTask:
+class ScheduledTask(Struct, frozen=True):
     """A task and the position of its element in the schedule."""
 
     position: int
@@ -23,8 +25,7 @@ class ScheduledTask:
     """The task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(Struct, frozen=True):
     """The duration of a task."""
 
     warmup_s: float
@@ -63,20 +64,20 @@ def find_task(challenge: Challenge, name: str | None, info_command: str) -> Sche
 
 def looped(task: Task) -> Task:
     """Returns the task with its data sent repeatedly."""
-    operation = replace(task.operation, params={**task.operation.params, "looped": True})
-    return replace(task, operation=operation)
+    operation = dataclasses.replace(task.operation, params={**task.operation.params, "looped": True})
+    return dataclasses.replace(task, operation=operation)
 
 
 def paced(task: Task, rate: float, connections: int, timing: Timing) -> Task:
     """Returns the task at this rate, in operations per second, with one client for each connection."""
-    return replace(
+    return dataclasses.replace(
         unpaced(task, connections, timing), target_throughput=Rate(rate, OPS), target_interval=None
     )
 
 
 def unpaced(task: Task, clients: int, timing: Timing) -> Task:
     """Returns the task with this number of clients, without a target rate."""
-    return replace(
+    return dataclasses.replace(
         task,
         clients=clients,
         warmup_iterations=None,
@@ -95,7 +96,7 @@ def with_task(challenge: Challenge, scheduled: ScheduledTask) -> Challenge:
     element = challenge.schedule[position]
     if isinstance(element, Parallel):
         tasks = tuple(task if other.name == task.name else other for other in element.tasks)
-        changed: Task | Parallel = replace(element, tasks=tasks, clients=None, completed_by=None)
+        changed: Task | Parallel = dataclasses.replace(element, tasks=tasks, clients=None, completed_by=None)
     else:
         changed = task
     return replace(

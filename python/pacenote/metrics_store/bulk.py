@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from pacenote.metrics_store.client import RETRIED, StoreClient, StoreUnavailable, reason_in
 from pacenote.metrics_store.metrics_documents import Document
@@ -26,8 +27,7 @@ _EXISTS = 409
 _FILTER = {"filter_path": "errors,items.*.status,items.*.error.type,items.*.error.reason"}
 
 
-@dataclass(slots=True)
-class Written:
+class Written(Struct):
     """What was written to a store."""
 
     documents: int = 0

@@ -6,8 +6,9 @@ import random
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, StoreError, UsageError
 from pacenote.metrics_store.settings import StoreSettings
@@ -35,8 +36,7 @@ answers each request just before its timeout would delay the end of a race by ho
 _REFUSED = (401, 403)
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRetries:
+class StoreRetries(Struct, frozen=True):
     """How often and how soon requests are repeated."""
 
     attempts: int = 4

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from pacenote.figures.of_race import Figure, engine_figures
 from pacenote.metrics_store.document_ids import DocumentIds, race_key
@@ -49,8 +50,7 @@ class Document(NamedTuple):
     """The document as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricSources:
+class MetricSources(Struct, frozen=True):
     """What a race measured, from its folder."""
 
     samples: Iterable[StoredSample] = ()

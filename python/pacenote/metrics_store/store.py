@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.metrics_store.bulk import BulkWriter, Written
@@ -43,8 +44,7 @@ _IGNORED = {"ignore_unavailable": True, "allow_no_indices": True}
 _NOT_SUPPORTED = (400, 404, 405)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoreQuery:
+class StoreQuery(Struct, frozen=True, kw_only=True):
     """Conditions for races in a store. A condition that is None or empty matches all races."""
 
     environment: str | None = None

@@ -7,9 +7,10 @@ without. Stores without the field type `wildcard` get `keyword` instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from pacenote.metrics_store.client import StoreClient, StoreUnavailable
 from pacenote.metrics_store.settings import StoreSettings
@@ -65,8 +66,7 @@ _WILDCARD_OPENSEARCH = (2, 15)
 """The first version of OpenSearch with the field type `wildcard`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreFeatures:
+class StoreFeatures(Struct, frozen=True):
     """What a store supports, as far as templates depend on it."""
 
     lifecycle: bool = True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
 class DetailsKind(enum.Enum):
@@ -24,8 +25,7 @@ class AssertionOperator(enum.Enum):
     GREATER = ">"
 
 
-@dataclass(frozen=True, slots=True)
-class Assertion:
+class Assertion(Struct, frozen=True):
     """An assertion of the track about a response; a response that violates it ends the race."""
 
     property: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from pacenote.model.work import Headers
 
@@ -16,8 +18,7 @@ ACCEPT_ENCODING = "accept-encoding"
 """The header that states which content encodings of replies the driver decodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class TlsOptions:
+class TlsOptions(Struct, frozen=True):
     """The settings of TLS connections. All files are in PEM format."""
 
     ca_file: str | None = None

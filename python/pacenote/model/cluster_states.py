@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.model.telemetry_cuts import TelemetryCuts
 from pacenote.model.telemetry_series import TaskSeries
@@ -36,8 +37,7 @@ _POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _UNSET = "-1"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
+class ClusterState(Struct, frozen=True):
     """The worst state of the cluster while a task ran; None for what is not known."""
 
     health: Health | None = None
@@ -55,8 +55,7 @@ class ClusterState:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Watermark:
+class Watermark(Struct, frozen=True):
     """The low watermark: above it, no shards are allocated to a node."""
 
     used_share: float | None = None

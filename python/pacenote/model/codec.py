@@ -2,7 +2,7 @@
 
 A document from the driver or from disk must match the types exactly; otherwise, the error names the
 invalid field. A field with a default may be missing; `object` accepts any JSON value. What is only shown or
-exported may also be a dataclass: `encode` takes both.
+exported may also be another struct, or a dataclass: `encode` takes all of them.
 """
 
 from __future__ import annotations

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import encode
 from pacenote.model.custom_metrics import Direction
@@ -67,8 +68,7 @@ RunOrder = Literal["baseline first", "contender first", "mixed"]
 """
 
 
-@dataclass(frozen=True, slots=True)
-class MetricId:
+class MetricId(Struct, frozen=True):
     """A metric of a task, or of the whole race."""
 
     task: str
@@ -107,8 +107,7 @@ MAX_CHANGE = 10.0
 """An increase by more than ten times the baseline is not shown as a bound: nothing is known then."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeInterval:
+class ChangeInterval(Struct, frozen=True):
     """The interval of a change, in the unit of its estimate."""
 
     low: float
@@ -121,8 +120,7 @@ class ChangeInterval:
     """Confidence, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class EstimatedChange:
+class EstimatedChange(Struct, frozen=True):
     """The change from baseline to contender, with its interval. Changes are relative to the baseline, such as
     0.03 for an increase by 3 %, or absolute in the unit of the metric.
     """
@@ -168,8 +166,7 @@ class EstimatedChange:
         return None if self.high is None or (self.high > MAX_CHANGE and not self.is_absolute) else self.high
 
 
-@dataclass(frozen=True, slots=True)
-class PercentileShift:
+class PercentileShift(Struct, frozen=True):
     """The relative change of a percentile from one race to another, as precise as their operations make it.
     How much races of the same configuration differ is not part of its interval: it is no verdict.
     """
@@ -184,8 +181,7 @@ class PercentileShift:
     """Upper bound of the 95 % interval, or None if there are too few operations."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricComparison:
+class MetricComparison(Struct, frozen=True):
     """One metric on both sides."""
 
     metric: MetricId
@@ -282,8 +278,7 @@ class MetricComparison:
         return self.contender_value / self.baseline_value - 1 if self.baseline_value > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class MergedPercentileChange:
+class MergedPercentileChange(Struct, frozen=True):
     """A percentile of all operations of each side, from the merged histograms of its races. It describes, and
     decides nothing: the operations of one race are not independent of each other.
     """
@@ -309,8 +304,7 @@ class MergedPercentileChange:
         return self.contender / self.baseline - 1 if self.baseline else None
 
 
-@dataclass(frozen=True, slots=True)
-class FactDifference:
+class FactDifference(Struct, frozen=True):
     """A fact of the configuration that differs between the groups."""
 
     area: str
@@ -328,8 +322,7 @@ class FactDifference:
     """Its values in the races of the contender, without repetitions; empty if no race has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceInGroup:
+class RaceInGroup(Struct, frozen=True):
     """A race of a group."""
 
     race_id: str
@@ -350,8 +343,7 @@ class RaceInGroup:
         return self.race_id, self.timestamp
 
 
-@dataclass(frozen=True, slots=True)
-class RaceGroup:
+class RaceGroup(Struct, frozen=True):
     """One side of a comparison."""
 
     races: tuple[RaceInGroup, ...]
@@ -373,8 +365,7 @@ class RaceGroup:
     """The user tags that all its races have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The comparison of a contender with a baseline."""
 
     baseline: RaceGroup
@@ -467,8 +458,7 @@ class Comparison:
         return {"format": COMPARISON_FORMAT, **document}
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRace:
+class ComparedRace(Struct, frozen=True):
     """A stored race, as a comparison reads it."""
 
     record: RaceRecord
@@ -499,8 +489,7 @@ class ComparedRace:
         return self.record.race_id, self.began
 
 
-@dataclass(frozen=True, slots=True)
-class RaceNoise:
+class RaceNoise(Struct, frozen=True):
     """How much a metric varies between races of one configuration."""
 
     spread: float
@@ -510,8 +499,7 @@ class RaceNoise:
     """Number of races that it was measured with."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonOptions:
+class ComparisonOptions(Struct, frozen=True):
     """What a comparison is asked for, beyond the races."""
 
     primary: tuple[str, ...] = ()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import Stored
 from pacenote.model.messages import quoted
@@ -93,8 +94,7 @@ class QualityDirection(Stored, frozen=True):
         return cls(custom_key(key), task.strip(), direction) if direction is not None and key else None
 
 
-@dataclass(frozen=True, slots=True)
-class CustomMetric:
+class CustomMetric(Struct, frozen=True):
     """What is known of a custom metric of a task."""
 
     key: str
@@ -115,14 +115,12 @@ class CustomMetric:
         return None if self.direction in (None, "neutral") else self.direction == "higher"
 
 
-@dataclass(frozen=True, slots=True)
-class _Declared:
+class _Declared(Struct, frozen=True):
     direction: Direction
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CustomMetrics:
+class CustomMetrics(Struct, frozen=True):
     """What tracks and options declare of custom metrics; everything else is known or unknown."""
 
     declared: Mapping[tuple[str, str], _Declared] = field(default_factory=dict)

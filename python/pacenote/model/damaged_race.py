@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class DamagedRace:
+
+class DamagedRace(Struct, frozen=True):
     """A race whose record cannot be read, with what is known of it."""
 
     name: str

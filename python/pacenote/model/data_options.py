@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.model.codec import Integer, Stored
 
@@ -30,8 +31,7 @@ class DataOptions(Stored, frozen=True):
         return f"{self.mode}:{self.name}" if self.name else self.mode
 
 
-@dataclass(frozen=True, slots=True)
-class StartConditions:
+class StartConditions(Struct, frozen=True):
     """What happens between the start of the engine and the first task."""
 
     caches: CacheChoice | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import encode
 from pacenote.model.race_record import VerdictState
@@ -18,8 +19,7 @@ about something else.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceItem:
+class EvidenceItem(Struct, frozen=True):
     """A figure that an answer rests on."""
 
     name: str
@@ -35,8 +35,7 @@ class EvidenceItem:
     """Its value, in the unit of the catalogue."""
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFigure:
+class MissingFigure(Struct, frozen=True):
     """A figure that was not observed."""
 
     name: str
@@ -46,8 +45,7 @@ class MissingFigure:
     """Why it is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Expectation:
+class Expectation(Struct, frozen=True):
     """A figure that changes too if advice works for the stated reason."""
 
     figure: str
@@ -60,8 +58,7 @@ class Expectation:
     """Its value in this race with its unit, or `not observed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleAdvice:
+class RuleAdvice(Struct, frozen=True):
     """What to try."""
 
     text: str
@@ -71,8 +68,7 @@ class RuleAdvice:
     """Options of `pacenote race` that do it; empty if it needs to be done by hand."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleAnswer:
+class RuleAnswer(Struct, frozen=True, kw_only=True):
     """What a rule answers about a race."""
 
     id: str
@@ -148,8 +144,7 @@ class RuleAnswer:
         return self.state == "fired"
 
 
-@dataclass(frozen=True, slots=True)
-class TimeShare:
+class TimeShare(Struct, frozen=True):
     """A part of the time of a node during a task."""
 
     cause: str
@@ -162,8 +157,7 @@ class TimeShare:
     """The figures that it was computed from."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTime:
+class TaskTime(Struct, frozen=True):
     """Where the time of a node went during a task."""
 
     task: str
@@ -196,8 +190,7 @@ class TaskTime:
         return "time of all cores" if self.of_all_cores else "time of the cores that the engine may use"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True, kw_only=True):
     """The diagnosis of one race, or of races that are compared."""
 
     races: tuple[str, ...]

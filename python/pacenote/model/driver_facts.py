@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.cpu_list import MAX_CPU
 
@@ -14,8 +15,7 @@ _LAST_NS = 7_258_118_400_000_000_000
 """The year 2200, in nanoseconds since 1970: ten years later, a time still fits into 64 bits."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCores:
+class OwnCores(Struct, frozen=True):
     """The cores that the driver may use during a race, or all of its machine; 0 for what is not known."""
 
     numbers: tuple[int, ...] | None
@@ -56,8 +56,7 @@ def number(values: Mapping[str, object], key: str) -> float:
     return float(value) if isinstance(value, int | float) and abs(value) <= _MAX_INTEGER else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LateJoins:
+class LateJoins(Struct, frozen=True):
     """Clients that were still in another task of their parallel element when others began this one: they
     skipped what they had missed of their own schedules, or were missing from the schedule that they share.
     """

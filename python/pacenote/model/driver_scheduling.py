@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.driver_facts import listed, number, part, threads_of
 from pacenote.model.result import TaskResult
@@ -57,8 +58,7 @@ _NAMES = {"realtime": REALTIME, "short_slice": "a short slice", "normal": "norma
 """What each kind of scheduling is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class DemotedTask:
+class DemotedTask(Struct, frozen=True):
     """A task during which workers had lost real-time priority."""
 
     index: int

@@ -8,8 +8,9 @@ needed to assemble and start an engine is in `provision/distributions`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import as_text
 from pacenote.units import whole_number
@@ -44,8 +45,7 @@ TRANSPORT_OFFSET: Final = 100
 _LAST_OPENSEARCH_MAJOR = 3
 
 
-@dataclass(frozen=True, slots=True)
-class EngineApi:
+class EngineApi(Struct, frozen=True):
     """Paths, parameters and replies of one engine; the defaults are those of Elasticsearch."""
 
     point_in_time: str = "_pit"
@@ -157,8 +157,7 @@ def reported_engine(version: Mapping[str, object]) -> str:
     return as_text(version.get("distribution") or ELASTICSEARCH)
 
 
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
+class EngineInfo(Struct, frozen=True):
     """Facts about the engine under test that are known before the race."""
 
     distribution: str = ""

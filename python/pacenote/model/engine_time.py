@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 SHORT_MS = 10.0
 """Mean service time in milliseconds below which that part is not known, because the engine reports whole
@@ -13,8 +14,7 @@ _MEAN_REMAINDER_MS = 0.5
 """What the engine leaves out of each reply on average, since it does not round up."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineTime:
+class EngineTime(Struct, frozen=True):
     """Times of the measured operations of a task that succeeded and for which the engine reported `took`."""
 
     operations: int

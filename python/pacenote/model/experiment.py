@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.custom_metrics import QualityDirection
@@ -44,8 +45,7 @@ BEST = "best"
 """Name of the first variant of each step of a ladder: the steps that were adopted before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+class Variant(Struct, frozen=True):
     """One configuration to race."""
 
     name: str
@@ -58,8 +58,7 @@ class Variant:
     """The line of the file on which it begins, 0 if it is not in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(Struct, frozen=True):
     """Something that an experiment varies, such as the size of the heap."""
 
     name: str
@@ -72,8 +71,7 @@ class Factor:
     """The line of the file on which it begins."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+class Experiment(Struct, frozen=True, kw_only=True):
     """An experiment as its file describes it."""
 
     name: str

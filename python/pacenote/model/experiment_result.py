@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import encode
 from pacenote.model.comparison import Comparison, EstimatedChange, MetricId, MetricWord
@@ -20,8 +21,7 @@ ExperimentState = Literal["complete", "ended early", "unfinished", "running"]
 """How far an experiment is."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariantResult:
+class VariantResult(Struct, frozen=True):
     """One variant, and its comparison with the baseline."""
 
     name: str
@@ -57,8 +57,7 @@ class VariantResult:
     """Id of the last of its races that failed; empty if none was stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellValue:
+class CellValue(Struct, frozen=True):
     """The main metric of one configuration of a matrix or a sweep."""
 
     name: str
@@ -91,8 +90,7 @@ class CellValue:
     """Whether it failed so often that it is not raced any more: it cannot be the best."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactorEffect:
+class FactorEffect(Struct, frozen=True):
     """The effect of the second level of a factor of a screening."""
 
     factor: str
@@ -111,8 +109,7 @@ class FactorEffect:
     """The change from the first level to the second, or None with too few blocks."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseValue:
+class NoiseValue(Struct, frozen=True):
     """The spread of one metric over races of the same configuration."""
 
     metric: MetricId
@@ -141,8 +138,7 @@ class NoiseValue:
     """The 95 % interval of `block_spread`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentRace:
+class ExperimentRace(Struct, frozen=True):
     """A planned race that has ended."""
 
     race_id: str
@@ -164,8 +160,7 @@ class ExperimentRace:
     """Its values of the metrics that decide, those that it makes doubtful included."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedRace:
+class RepeatedRace(Struct, frozen=True):
     """A race that was disturbed from outside and repeated, so that its results do not count."""
 
     race_id: str
@@ -181,8 +176,7 @@ class RepeatedRace:
     """What disturbed it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExperimentResult:
+class ExperimentResult(Struct, frozen=True, kw_only=True):
     """What an experiment has found so far."""
 
     experiment_id: str

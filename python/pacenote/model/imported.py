@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import Integer, Name, Number, Stored
 from pacenote.model.sample_counts import SAMPLES_NEEDED
@@ -132,8 +133,7 @@ class ImportedResults(Stored, frozen=True):
         return f"{self.file} ({form}, {self.tool_name}{version}, SHA-256 {self.sha256[:12]})"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedTask:
+class ImportedTask(Struct, frozen=True):
     """The figures of one task."""
 
     task: str

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class PluginNames:
+class PluginNames(Struct, frozen=True):
     """Names that the plug-ins of a track registered."""
 
     runners: frozenset[str] = frozenset()

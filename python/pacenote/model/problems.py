@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sized
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MOST_PROBLEMS = 100
 """Number of problems of a file after which it is not read further: each may take a comparison of names."""
@@ -40,8 +41,7 @@ def format_path(path: KeyPath) -> str:
     return text or "the document"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One problem of a document."""
 
     path: KeyPath

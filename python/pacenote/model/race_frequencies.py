@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.task_observations import busy_frequencies
@@ -13,8 +14,7 @@ MOST_CHANGE = 0.05
 """Difference of the frequencies above which it is a reason why races differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrequencyChange:
+class FrequencyChange(Struct, frozen=True):
     """The frequencies of the processors during a task, on both sides of a comparison."""
 
     task: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.model.codec import Integer, Number, Stored, decode
 from pacenote.model.merged_series import MergedPercentile
@@ -145,8 +146,7 @@ class TelemetryLine(Stored, frozen=True):
     """Largest value of each part, or largest growth per second between two samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class GcPause:
+class GcPause(Struct, frozen=True):
     """A pause of a node for garbage collection."""
 
     at_s: float
@@ -162,8 +162,7 @@ class GcPause:
     """The node; empty for the only one."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceObservations:
+class RaceObservations(Struct, frozen=True):
     """What was observed over time beside the race; empty where nothing was."""
 
     timeline: RaceTimeline | None = None

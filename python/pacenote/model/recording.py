@@ -8,9 +8,10 @@ was cut before it was written. Times are in ns since 1970, durations in ns, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 K = TypeVar("K")
 
@@ -92,8 +93,7 @@ class IoKind(StrEnum):
     """A write to a socket (`jdk.SocketWrite`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedValues:
+class RecordedValues(Struct, frozen=True):
     """Count, sum and extremes of sizes or durations."""
 
     count: int
@@ -123,8 +123,7 @@ class RecordedValues:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class EventSetting:
+class EventSetting(Struct, frozen=True):
     """A setting of a type of events that decides which of them are recorded."""
 
     name: str
@@ -134,8 +133,7 @@ class EventSetting:
     """Its values; more than one if it was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventType:
+class EventType(Struct, frozen=True):
     """A type of event that Pacenote reads."""
 
     name: str
@@ -151,8 +149,7 @@ class EventType:
     """How often its events are taken, as far as the recording states it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedThread:
+class RecordedThread(Struct, frozen=True):
     """A thread of the recorded JVM. All virtual threads of one name are one thread."""
 
     name: str
@@ -165,8 +162,7 @@ class RecordedThread:
     """Its id in the operating system, or None for a virtual thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class StackFrame:
+class StackFrame(Struct, frozen=True):
     """A method in a stack."""
 
     method: str
@@ -179,8 +175,7 @@ class StackFrame:
     """How the method ran: `Interpreted`, `JIT compiled`, `Inlined`, `Native`, or empty if not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedStack:
+class RecordedStack(Struct, frozen=True):
     """A stack of a thread."""
 
     frames: tuple[int, ...]
@@ -201,8 +196,7 @@ class SummarizedGroup(Protocol):
 G = TypeVar("G", bound=SummarizedGroup)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocationGroup:
+class AllocationGroup(Struct, frozen=True):
     """Allocations of one class by one thread with one stack."""
 
     object_class: int | None
@@ -218,8 +212,7 @@ class AllocationGroup:
     """Sizes in bytes: of the new TLABs, of the objects outside TLABs, or the weights of the samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleGroup:
+class SampleGroup(Struct, frozen=True):
     """Samples of one thread with one stack."""
 
     kind: SampleKind
@@ -238,8 +231,7 @@ class SampleGroup:
     """Whether the thread was running."""
 
 
-@dataclass(frozen=True, slots=True)
-class LockGroup:
+class LockGroup(Struct, frozen=True):
     """Waits of one thread for objects of one class with one stack."""
 
     kind: LockKind
@@ -258,8 +250,7 @@ class LockGroup:
     """Durations of the waits, in ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class IoGroup:
+class IoGroup(Struct, frozen=True):
     """Operations of one thread on one file or peer with one stack."""
 
     kind: IoKind
@@ -281,8 +272,7 @@ class IoGroup:
     """Bytes read or written, or None for flushes."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedPause:
+class RecordedPause(Struct, frozen=True):
     """A pause of the garbage collector."""
 
     gc_id: int
@@ -298,8 +288,7 @@ class RecordedPause:
     """How long it took, in ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCollection:
+class RecordedCollection(Struct, frozen=True):
     """A garbage collection."""
 
     gc_id: int
@@ -324,8 +313,7 @@ class RecordedCollection:
     """Its longest pause, in ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class VmOperationGroup:
+class VmOperationGroup(Struct, frozen=True):
     """Executions of one operation of the JVM."""
 
     name: str
@@ -365,8 +353,7 @@ class GaugeKind(StrEnum):
     """Committed size of the heap after a collection, in bytes (`jdk.GCHeapSummary`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeValues:
+class GaugeValues(Struct, frozen=True):
     """Count, sum and extremes of the readings of a gauge."""
 
     count: int
@@ -382,8 +369,7 @@ class GaugeValues:
     """The largest reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedGauge:
+class RecordedGauge(Struct, frozen=True):
     """The readings of a gauge."""
 
     kind: GaugeKind
@@ -396,8 +382,7 @@ class RecordedGauge:
     """Fractions or bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadAllocation:
+class ThreadAllocation(Struct, frozen=True):
     """What a thread allocated, as the JVM counts it (`jdk.ThreadAllocationStatistics`)."""
 
     thread: int
@@ -412,8 +397,7 @@ class ThreadAllocation:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedJvm:
+class RecordedJvm(Struct, frozen=True):
     """A JVM that wrote chunks."""
 
     pid: int | None
@@ -423,8 +407,7 @@ class RecordedJvm:
     """When it started in ns since 1970, or None if the recording does not state it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RepeatedChunks:
+class RepeatedChunks(Struct, frozen=True):
     """Consecutive chunks of a file that were left out, because they were read elsewhere."""
 
     first: int
@@ -440,8 +423,7 @@ class RepeatedChunks:
     """Number of the first of these in their file, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingFile:
+class RecordingFile(Struct, frozen=True):
     """A recording file, and what of it was read."""
 
     path: str
@@ -463,8 +445,7 @@ class RecordingFile:
     """Indexes of the JVMs that wrote the chunks that were read, in `Recording.jvms`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """The events of one or several recordings, within a window of time."""
 
     files: tuple[RecordingFile, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
+
+from msgspec import Struct
 
 from pacenote.model.same_machine import (
     NODES,
@@ -77,8 +78,7 @@ def is_bound_without_waits(idle: float, lacked: float | None) -> bool:
     return idle < NO_IDLE_SHARE or (lacked is not None and lacked <= LITTLE_LACKED_SHARE)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedCpu:
+class ReportedCpu(Struct, frozen=True):
     """Shares of the time of the processors that an engine sees; None for what it does not report. In a
     container, new versions of Java see only the load of the container.
     """
@@ -152,8 +152,7 @@ class ReportedCpu:
         return lacked_share(self.engine_share, others)
 
 
-@dataclass(frozen=True, slots=True)
-class LocalDriver:
+class LocalDriver(Struct, frozen=True):
     """The driver, as the sampler of its host saw it while a task ran."""
 
     busy_cores: float
@@ -173,8 +172,7 @@ class LocalDriver:
         return self.busy_cores / cores
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlace:
+class NodePlace(Struct, frozen=True):
     """Where a node runs."""
 
     beside: tuple[str, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.telemetry_series import TaskSeries
 
@@ -49,8 +50,7 @@ def machine_attributes(facts: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in facts.items() if f".{_ATTRIBUTES}" in name}
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedMachine:
+class ReportedMachine(Struct, frozen=True):
     """What a node reports of its machine during a task; None for what it does not report."""
 
     busy_cores: float | None

@@ -6,8 +6,9 @@ Telemetry is stored as any JSON, and a record may come from someone else: parts 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from msgspec import Struct, field
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import decode
@@ -34,8 +35,7 @@ _UNCOUNTED_WAITS = ": schedstat"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class SamplerFacts:
+class SamplerFacts(Struct, frozen=True):
     """The facts of the sampler."""
 
     nodes: tuple[str, ...] = ()

@@ -8,7 +8,8 @@ lines with a mark are decoded and searched.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.secret_forms import ELLIPSES, secret_forms
 from pacenote.model.secrets import NAME_PARTS, SCHEMES, redact, redact_urls
@@ -21,8 +22,7 @@ _QUERY = ("?code", "&code")
 """A parameter of a URL that is secret without a name that says so; for others, see `NAME_PARTS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RedactedText:
+class RedactedText(Struct, frozen=True):
     """A text without secrets."""
 
     data: bytes

@@ -7,12 +7,11 @@ A key consists of words separated by dots; the first one is its group, such as `
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import Any
 
-from msgspec import field
+from msgspec import Struct, field
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import Integer, Stored, decode, encode
@@ -95,8 +94,7 @@ class Snapshot(Stored, frozen=True):
         return {key: value for key, value in self.facts.items() if not key.startswith(READING)}
 
 
-@dataclass(frozen=True, slots=True)
-class RaceSnapshot:
+class RaceSnapshot(Struct, frozen=True):
     """What was read before and after one race, as stored in `snapshot.json`."""
 
     before: Snapshot

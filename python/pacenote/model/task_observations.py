@@ -6,10 +6,10 @@ The samples themselves are in `telemetry.parquet`; the verdict rests on the race
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pacenote.model.cluster_states import COUNTERS, ClusterState, cluster_states
@@ -33,8 +33,7 @@ IDLE_SHARE = 0.3
 """Idle time of cores from which on their mean frequency says nothing: an idle one may run slowly."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskObservation:
+class TaskObservation(Struct, frozen=True):
     """What was observed while a task ran; None for what is not known."""
 
     other_share: float | None = None

@@ -6,11 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct
+
 from pacenote.model.telemetry_sample import SampleKind
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTimes:
+class TaskTimes(Struct, frozen=True):
     """When a task ran."""
 
     task: str
@@ -28,8 +29,7 @@ class TaskTimes:
         return (self.end_ns - self.begin_ns) / 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class CounterCut:
+class CounterCut(Struct, frozen=True):
     """What a counter has counted while a task ran."""
 
     increase: float
@@ -61,8 +61,7 @@ class CounterCut:
         return self.increase / self.covered_s if self.covered_s > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeCut:
+class GaugeCut(Struct, frozen=True):
     """The values of a gauge while a task ran."""
 
     first: float
@@ -110,8 +109,7 @@ class SeriesCuts:
     """What it says about each task, in the order of the tasks; None if it says nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryCuts:
+class TelemetryCuts(Struct, frozen=True):
     """The series of a race, cut to its tasks."""
 
     tasks: tuple[TaskTimes, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+from msgspec import Struct, field
 
 PROFILERS = ("jfr", "profile", "jit", "heapdump")
 """Devices that change how the engine runs: the figures of a race with one of them include its cost."""
@@ -27,8 +28,7 @@ JVM_VARIABLES = (
 """Environment variables with options of the JVM."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TelemetryOptions:
+class TelemetryOptions(Struct, frozen=True, kw_only=True):
     """What the options for telemetry select."""
 
     default_devices: bool = True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 SampleKind = Literal["gauge", "counter"]
 """A gauge is the value at one instant. A counter grows while its source runs; it begins again from 0 when the
@@ -12,8 +13,7 @@ source is started again, and only its differences have a meaning.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetrySample:
+class TelemetrySample(Struct, frozen=True):
     """One value at one instant: a row of `telemetry.parquet`.
 
     Samples with the same source, name and labels are one series; their units and kinds must not differ.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """What a figure of one race must be below or, of a custom metric, above."""
 
     q: float | None
@@ -31,8 +30,7 @@ class Threshold:
     """Whether a custom metric must be above the limit, and not below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ThresholdResult:
+class ThresholdResult(Struct, frozen=True):
     """Whether a figure of a task is within a threshold."""
 
     threshold: Threshold

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
+from msgspec import Struct
+
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
 from pacenote.model.pacing_options import Arrivals
@@ -30,8 +33,7 @@ ANY_TASK = "any"
 """The value of `completed-by` that means the task that ends first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """An index that the track creates."""
 
     name: str
@@ -41,16 +43,14 @@ class Index:
     """Settings and mappings, or None if the track names no file."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataStream:
+class DataStream(Struct, frozen=True):
     """A data stream that the track writes to."""
 
     name: str
     """The name of the data stream."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTemplate:
+class IndexTemplate(Struct, frozen=True):
     """A legacy index template."""
 
     name: str
@@ -66,8 +66,7 @@ class IndexTemplate:
     """Whether deleting the template deletes the indices that match `pattern`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComposableTemplate:
+class ComposableTemplate(Struct, frozen=True):
     """A composable index template."""
 
     name: str
@@ -83,8 +82,7 @@ class ComposableTemplate:
     """Whether deleting the template deletes the indices that match `pattern`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentTemplate:
+class ComponentTemplate(Struct, frozen=True):
     """A component template, which composable templates include."""
 
     name: str
@@ -94,8 +92,7 @@ class ComponentTemplate:
     """The body of the request that creates it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusGenerator:
+class CorpusGenerator(Struct, frozen=True):
     """The generator of a corpus that is not downloaded; Pacenote's addition to the track format."""
 
     name: str
@@ -104,12 +101,11 @@ class CorpusGenerator:
     documents: int
     """Documents of the whole corpus, distributed over its files in proportion to their declared counts."""
 
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject = msgspec.field(default_factory=dict)
     """All keys of the generator, unchanged from the track."""
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(Struct, frozen=True):
     """One data file of a corpus. Counts and sizes are None where the track does not declare them."""
 
     source_file: str
@@ -139,10 +135,10 @@ class Documents:
     source_format: str = "bulk"
     """The format of the file; the only value is `bulk`."""
 
-    meta: JsonObject = field(default_factory=dict)
+    meta: JsonObject = msgspec.field(default_factory=dict)
     """Metadata of the file."""
 
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject = msgspec.field(default_factory=dict)
     """All keys, unchanged from the track; in test mode, those of the full file."""
 
     @property
@@ -164,8 +160,7 @@ class Documents:
         return self.source_file.startswith(("/", "./", "../"))
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
+class Corpus(Struct, frozen=True):
     """Data files that belong together."""
 
     name: str
@@ -177,13 +172,13 @@ class Corpus:
     base_url: str | None = None
     """The URL of the folder from which files without their own URL are downloaded."""
 
-    meta: JsonObject = field(default_factory=dict)
+    meta: JsonObject = msgspec.field(default_factory=dict)
     """Metadata of the corpus."""
 
     generator: CorpusGenerator | None = None
     """Its generator, or None if it can only be downloaded."""
 
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject = msgspec.field(default_factory=dict)
     """All keys, unchanged from the track."""
 
     def declared_counts(self) -> tuple[int | None, ...]:
@@ -196,8 +191,7 @@ class Corpus:
         return split_by_weight(self.generator.documents, weights)
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusFile:
+class CorpusFile(Struct, frozen=True):
     """A data file together with its corpus."""
 
     corpus: Corpus
@@ -318,8 +312,7 @@ class Parallel:
         return self.clients if self.clients is not None else sum(task.clients for task in self.tasks)
 
 
-@dataclass(frozen=True, slots=True)
-class Challenge:
+class Challenge(Struct, frozen=True):
     """A schedule with a name."""
 
     name: str
@@ -340,10 +333,10 @@ class Challenge:
     auto_generated: bool = False
     """Whether it was created from a bare schedule of a track without challenges."""
 
-    meta: JsonObject = field(default_factory=dict)
+    meta: JsonObject = msgspec.field(default_factory=dict)
     """Metadata of the challenge."""
 
-    parameters: JsonObject = field(default_factory=dict)
+    parameters: JsonObject = msgspec.field(default_factory=dict)
     """Parameters of the challenge, including those of the track."""
 
     def tasks(self) -> Iterator[Task]:

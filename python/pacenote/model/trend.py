@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import encode
@@ -31,8 +32,7 @@ TrendAnswer = Literal[
 """What a trend says of the newest races: the first of these that holds, for any metric or for the races."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendRace:
+class TrendRace(Struct, frozen=True):
     """A race of a series."""
 
     race_id: str
@@ -57,8 +57,7 @@ class TrendRace:
     """Its user tags."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPoint:
+class TrendPoint(Struct, frozen=True):
     """The value of a metric in one race."""
 
     race: int
@@ -80,8 +79,7 @@ class TrendPoint:
     """Whether it is so far from the races around it that the search for changes left it out."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendLevel:
+class TrendLevel(Struct, frozen=True):
     """Consecutive races of which a metric did not change."""
 
     first: int
@@ -103,8 +101,7 @@ class TrendLevel:
     """Upper bound of the 95 % interval of that mean, in its unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendChange:
+class TrendChange(Struct, frozen=True):
     """A change point of a metric."""
 
     before: int
@@ -143,8 +140,7 @@ class TrendChange:
     """Why it was accepted; empty if it was not."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendDrift:
+class TrendDrift(Struct, frozen=True):
     """A steady change of a metric."""
 
     per_race: float
@@ -163,8 +159,7 @@ class TrendDrift:
     """Why it was accepted; empty if it was not."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendDeviation:
+class TrendDeviation(Struct, frozen=True):
     """The newest races, which are off the level, but too few for a change point."""
 
     races: int
@@ -177,8 +172,7 @@ class TrendDeviation:
     """`better` or `worse`."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetricTrend:
+class MetricTrend(Struct, frozen=True):
     """One metric over time."""
 
     metric: MetricId
@@ -245,8 +239,7 @@ class MetricTrend:
         return bool(self.regressions) or (self.drift is not None and self.drift.is_regression)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFact:
+class ChangedFact(Struct, frozen=True):
     """A fact of the configuration that differs between the races beside a change."""
 
     difference: FactDifference
@@ -256,8 +249,7 @@ class ChangedFact:
     """Whether it has one value in all races of the old level, and another one in all those of the new one."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendEvent:
+class TrendEvent(Struct, frozen=True):
     """A place between two races at which metrics changed."""
 
     before: int
@@ -276,8 +268,7 @@ class TrendEvent:
     """What of the configurations could not be compared, one sentence each."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrendOptions:
+class TrendOptions(Struct, frozen=True):
     """What a trend is asked for, beyond the races."""
 
     metrics: tuple[str, ...] = ()
@@ -323,8 +314,7 @@ class TrendOptions:
         return self.names.get(race_id, race_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Trend:
+class Trend(Struct, frozen=True):
     """The races of a track and configuration over time."""
 
     track: str

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
-from msgspec import field
+from msgspec import Struct, field
 
 from pacenote.model.codec import Integer, Number, Seed, Stored, check_seed, decode, encode
 from pacenote.model.comparison import MetricId
@@ -293,8 +292,7 @@ class TuneEvent(Stored, frozen=True, kw_only=True):
         return decode(cls, document, "journal")
 
 
-@dataclass(frozen=True, slots=True)
-class TriedCandidate:
+class TriedCandidate(Struct, frozen=True):
     """A candidate and what the search has seen of it."""
 
     number: int
@@ -321,8 +319,7 @@ class TriedCandidate:
     """Why it dropped out; empty if it did not."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitResult:
+class LimitResult(Struct, frozen=True):
     """A limit in the races of the confirmation."""
 
     constraint: Constraint
@@ -340,8 +337,7 @@ class LimitResult:
     """Whether the winner keeps it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneResult:
+class TuneResult(Struct, frozen=True, kw_only=True):
     """What a search has found so far."""
 
     format: int = TUNE_FORMAT

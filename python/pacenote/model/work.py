@@ -6,19 +6,16 @@ Its fields are written to the plan document in the order given here, under their
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from pacenote.model.assertion import Assertion, DetailsKind
 
 Headers = tuple[tuple[str, str], ...]
 """HTTP headers in the order in which they are sent, with names in lower case."""
-
-UNTAGGED = {"untagged": True}
-"""Metadata of a field with a single possible variant, whose `kind` is therefore not written."""
 
 
 class HealthStatus(enum.Enum):
@@ -29,29 +26,25 @@ class HealthStatus(enum.Enum):
     GREEN = "green"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckStatus:
+class CheckStatus(Struct, frozen=True):
     """The HTTP status alone decides whether a response is a success."""
 
     kind: ClassVar[str] = "status"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckNoError:
+class CheckNoError(Struct, frozen=True):
     """A response succeeds if it reports no `error`."""
 
     kind: ClassVar[str] = "no_error"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSearch:
+class CheckSearch(Struct, frozen=True):
     """A search succeeds if it did not time out, and no shard failed or is missing."""
 
     kind: ClassVar[str] = "search"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckHealth:
+class CheckHealth(Struct, frozen=True):
     """A cluster health request succeeds if the cluster is healthy enough."""
 
     kind: ClassVar[str] = "health"
@@ -61,8 +54,7 @@ class CheckHealth:
     """Whether relocating shards are a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckCondition:
+class CheckCondition(Struct, frozen=True):
     """A response succeeds if the value at a path of its body has the expected text."""
 
     kind: ClassVar[str] = "condition"
@@ -72,8 +64,7 @@ class CheckCondition:
     """The expected value as text."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEmpty:
+class CheckEmpty(Struct, frozen=True):
     """A response succeeds if what a path of its body lists is empty or absent, and every node answered."""
 
     kind: ClassVar[str] = "empty"
@@ -81,15 +72,13 @@ class CheckEmpty:
     """Keys joined by dots."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckEsql:
+class CheckEsql(Struct, frozen=True):
     """An ES|QL response succeeds if it is not partial."""
 
     kind: ClassVar[str] = "esql"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAsyncSearch:
+class CheckAsyncSearch(Struct, frozen=True):
     """The result of an asynchronous search succeeds if the search has ended, and its response is that of a
     successful search.
     """
@@ -101,8 +90,7 @@ class CheckAsyncSearch:
     """The value, as text, if it has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckSubmittedSearch:
+class CheckSubmittedSearch(Struct, frozen=True):
     """The reply to a request that submits an asynchronous search succeeds if the search has not ended, or its
     response is that of a successful search.
     """
@@ -110,8 +98,7 @@ class CheckSubmittedSearch:
     kind: ClassVar[str] = "submitted_search"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckAcknowledged:
+class CheckAcknowledged(Struct, frozen=True):
     """A change succeeds if the engine does not report that nodes have not applied it, or that new shards are
     not ready.
     """
@@ -119,8 +106,7 @@ class CheckAcknowledged:
     kind: ClassVar[str] = "acknowledged"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckShards:
+class CheckShards(Struct, frozen=True):
     """A response succeeds if the object at a path, which counts shards, has no failed shard or is absent."""
 
     kind: ClassVar[str] = "shards"
@@ -128,8 +114,7 @@ class CheckShards:
     """Keys joined by dots."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckTask:
+class CheckTask(Struct, frozen=True):
     """A task of the engine succeeds if it has ended without an error or a failed shard."""
 
     kind: ClassVar[str] = "task"
@@ -152,8 +137,7 @@ Check = (
 """The condition for a successful response, in addition to its HTTP status."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Struct, frozen=True):
     """Captures a string of a response for later requests of the same operation."""
 
     name: str
@@ -162,8 +146,7 @@ class Capture:
     """Path of the value in the response: keys joined by dots."""
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """A text in the path and the body of a request that is replaced by a captured value."""
 
     name: str
@@ -176,16 +159,14 @@ class Placeholder:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class PollPolicy:
+class PollPolicy(Struct, frozen=True):
     """The rule by which a request is repeated until its check succeeds."""
 
     every_s: float
     """Seconds between a failed check, or a reply that the engine is busy, and the next request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request and the condition for its success."""
 
     kind: ClassVar[str] = "request"
@@ -229,8 +210,7 @@ them.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """When a whole sequence of calls is retried."""
 
     retries: int
@@ -251,15 +231,13 @@ NO_RETRY = RetryPolicy(retries=0, until_success=False, wait_s=0.0, on_timeout=Fa
 """For operations that Rally does not retry."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionInFile:
+class ActionInFile(Struct, frozen=True):
     """The file contains the action line of every document."""
 
     kind: ClassVar[str] = "in_file"
 
 
-@dataclass(frozen=True, slots=True)
-class ActionLine:
+class ActionLine(Struct, frozen=True):
     """Every document has the same action line."""
 
     kind: ClassVar[str] = "line"
@@ -267,8 +245,7 @@ class ActionLine:
     """The action line without newline."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionWithId:
+class ActionWithId(Struct, frozen=True):
     """The action line of every document has an id that `ConflictSettings` determines."""
 
     kind: ClassVar[str] = "with_id"
@@ -280,8 +257,7 @@ PlannedActionLines = ActionInFile | ActionLine | ActionWithId
 """Where the action lines of a file come from."""
 
 
-@dataclass(frozen=True, slots=True)
-class BulkFile:
+class BulkFile(Struct, frozen=True):
     """One data file of a bulk: newline-delimited JSON, not compressed."""
 
     path: str
@@ -294,8 +270,7 @@ class BulkFile:
     """Position of the corpus among the corpora of the bulk, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class IngestShare:
+class IngestShare(Struct, frozen=True):
     """Limits a bulk operation to a share of its requests."""
 
     kind: ClassVar[str] = "share"
@@ -303,8 +278,7 @@ class IngestShare:
     """Share of the requests that are sent, above 0 and at most 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class IngestDocuments:
+class IngestDocuments(Struct, frozen=True):
     """Limits a bulk operation to a number of documents."""
 
     kind: ClassVar[str] = "documents"
@@ -330,8 +304,7 @@ class OnConflict(enum.Enum):
     UPDATE = "update"
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictSettings:
+class ConflictSettings(Struct, frozen=True):
     """Gives documents ids, some of which repeat."""
 
     ids: IdOrder
@@ -344,8 +317,7 @@ class ConflictSettings:
     """From 0 (every earlier id is equally likely) to 1 (recent ids are much likelier)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BulkWork:
+class BulkWork(Struct, frozen=True):
     """Posts the documents of one or more corpora; every client has its own range of every file."""
 
     kind: ClassVar[str] = "bulk"
@@ -373,8 +345,7 @@ class BulkWork:
     """Assertions of the track about the details."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextBySearchAfter:
+class NextBySearchAfter(Struct, frozen=True):
     """Repeats the search after the sort values of the last hit.
 
     A point in time that the response renews replaces the one in the body.
@@ -383,8 +354,7 @@ class NextBySearchAfter:
     kind: ClassVar[str] = "search_after"
 
 
-@dataclass(frozen=True, slots=True)
-class NextByScroll:
+class NextByScroll(Struct, frozen=True):
     """Requests the next page of a scroll, and clears the scroll after the last page."""
 
     kind: ClassVar[str] = "scroll"
@@ -392,8 +362,7 @@ class NextByScroll:
     """Time for which the engine keeps the scroll between two pages, for example `10s`."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextByAfterKey:
+class NextByAfterKey(Struct, frozen=True):
     """Repeats the aggregation after the key of its last bucket (`after_key`)."""
 
     kind: ClassVar[str] = "after_key"
@@ -401,8 +370,7 @@ class NextByAfterKey:
     """Names of aggregations from the outermost to the composite one."""
 
 
-@dataclass(frozen=True, slots=True)
-class NextByCursor:
+class NextByCursor(Struct, frozen=True):
     """Requests the page after the cursor of an SQL response; closes the cursor if pages are left."""
 
     kind: ClassVar[str] = "cursor"
@@ -412,12 +380,11 @@ NextPage = NextBySearchAfter | NextByScroll | NextByAfterKey | NextByCursor
 """How the next page is requested."""
 
 
-@dataclass(frozen=True, slots=True)
-class PagedRequest:
+class PagedRequest(Struct, frozen=True):
     """A request for the first page and those for the pages after it; its work is the number of pages."""
 
     kind: ClassVar[str] = "pages"
-    first: Request = field(metadata=UNTAGGED)
+    first: Request
     """Fetches the first page; its body is a JSON object."""
     next: NextPage
     """How the next page is requested."""
@@ -431,8 +398,7 @@ class PagedRequest:
     """Whether fewer pages than `pages` are a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A pause between calls."""
 
     kind: ClassVar[str] = "wait"
@@ -440,8 +406,7 @@ class Wait:
     """Duration of the pause in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubOperation:
+class SubOperation(Struct, frozen=True):
     """An operation within a composite operation, recorded under its own name within the task."""
 
     kind: ClassVar[str] = "operation"
@@ -455,8 +420,7 @@ class SubOperation:
     """When the calls are retried."""
 
 
-@dataclass(frozen=True, slots=True)
-class OperationStream:
+class OperationStream(Struct, frozen=True):
     """Items that run one after another, concurrently with adjacent streams."""
 
     kind: ClassVar[str] = "stream"
@@ -468,8 +432,7 @@ CompositeItem = SubOperation | OperationStream
 """One element of a composite operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Composite:
+class Composite(Struct, frozen=True):
     """Operations within an operation.
 
     An operation waits for the streams before it; adjacent streams run concurrently.
@@ -486,8 +449,7 @@ Call = Request | PagedRequest | Wait | Composite
 """One step of an operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallSequence:
+class CallSequence(Struct, frozen=True):
     """Calls that are made one after another; the first failure ends the operation.
 
     A sequence is the work of a task, or one operation that a parameter source supplies.
@@ -500,8 +462,7 @@ class CallSequence:
     """When the whole sequence is retried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sleep:
+class Sleep(Struct, frozen=True):
     """Waits without sending a request."""
 
     kind: ClassVar[str] = "sleep"
@@ -509,8 +470,7 @@ class Sleep:
     """Duration of the pause in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonSource:
+class PythonSource(Struct, frozen=True):
     """Operations are supplied during the race by a parameter source written in Python."""
 
     kind: ClassVar[str] = "supplied"
@@ -518,8 +478,7 @@ class PythonSource:
     """Maximum number of operations that are queued per client; at least 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonRunner:
+class PythonRunner(Struct, frozen=True):
     """Operations are executed by a runner written in Python, which sends requests through the driver."""
 
     kind: ClassVar[str] = "python_runner"
@@ -529,8 +488,7 @@ TaskWork = BulkWork | CallSequence | Sleep | PythonSource | PythonRunner
 """Work of each operation of a task."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuppliedBulk:
+class SuppliedBulk(Struct, frozen=True):
     """One bulk request that a parameter source supplies; its body is passed separately."""
 
     kind: ClassVar[str] = "bulk"
@@ -576,13 +534,11 @@ def _requests_of_items(items: Iterable[CompositeItem]) -> Iterator[Request]:
 
 def document_data(value: object) -> Any:
     """Converts a value of the plan to the JSON data of the plan document."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields: dict[str, Any] = {}
-        for field in dataclasses.fields(value):
-            data = document_data(getattr(value, field.name))
-            if field.metadata.get("untagged"):
-                del data["kind"]
-            fields[field.name] = data
+    if isinstance(value, Struct):
+        fields = {name: document_data(getattr(value, name)) for name in value.__struct_fields__}
+        if isinstance(value, PagedRequest):
+            # The document needs no kind where it can be only one.
+            del fields["first"]["kind"]
         kind = getattr(type(value), "kind", None)
         return fields if kind is None else {"kind": kind, **fields}
     if isinstance(value, tuple):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from urllib3.exceptions import ProxyError
@@ -30,8 +31,7 @@ _REJECTING_ALERTS = (
 """TLS alerts from a server that does not accept the client's certificate, in OpenSSL's words."""
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDescription:
+class FailureDescription(Struct, frozen=True):
     """The reason why a request failed, and what to do."""
 
     reason: str

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from pacenote.errors import UsageError
 from pacenote.net.url import host_and_port, parse_url
 
@@ -16,8 +18,7 @@ HTTPS_PORT = 443
 """Default port of an https URL, as in Rally."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpHost:
+class HttpHost(Struct, frozen=True):
     """A host that accepts HTTP requests: one node of a cluster, or a load balancer in front of it."""
 
     scheme: str

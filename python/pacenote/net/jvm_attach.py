@@ -21,8 +21,9 @@ import stat
 import struct
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.system.paths import open_place
@@ -51,8 +52,7 @@ _INNER_PID = re.compile(r"^NSpid:.*?(\d+)$", re.MULTILINE)
 _REFUSING = "-XX:+DisableAttachMechanism"
 
 
-@dataclass(frozen=True, slots=True)
-class AttachLimits:
+class AttachLimits(Struct, frozen=True):
     """How long a JVM may take, and how much it may send."""
 
     listen_s: float
@@ -63,8 +63,7 @@ class AttachLimits:
     """Bytes of the reply that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttachReply:
+class AttachReply(Struct, frozen=True):
     """The reply of a JVM to a command."""
 
     succeeded: bool
@@ -100,8 +99,7 @@ def execute(pid: int, command: str, arguments: Sequence[str], limits: AttachLimi
     return AttachReply(code.strip() == "0", text)
 
 
-@dataclass(frozen=True, slots=True)
-class _Jvm:
+class _Jvm(Struct, frozen=True):
     """A JVM that listens when it is asked to."""
 
     pid: int

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MIN_BYTES_PER_S = 1000
 """Bytes of a body that must arrive per second, as with `http.lowSpeedLimit` of git."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyLimits:
+class ReplyLimits(Struct, frozen=True):
     """The limits of every response of an HTTP client."""
 
     whole_s: float = math.inf

@@ -5,7 +5,9 @@ assertion ends the race.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.model.assertion import Assertion, AssertionOperator
 from pacenote.model.field_reader import FieldReader
@@ -17,8 +19,7 @@ PropertyPaths = Mapping[str, tuple[str, ...]]
 """Name of a property, or its prefix up to a dot → the paths to look up in a response."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssertableProperties:
+class AssertableProperties(Struct, frozen=True):
     """The properties of an operation that tracks can assert. A name that ends with a dot means all names that
     begin with it.
     """

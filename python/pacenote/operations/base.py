@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct, field
 
 from pacenote.model.engine import EngineInfo
 from pacenote.model.field_reader import FieldReader
@@ -40,8 +41,7 @@ class ServerlessStatus(enum.Enum):
     """Serverless clusters do not support it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
+class DataFile(Struct, frozen=True):
     """An unpacked data file, ready to be read."""
 
     path: Path
@@ -68,8 +68,7 @@ def declared_data_file(file: CorpusFile) -> DataFile:
     return DataFile(folder / documents.document_file, count or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CompileContext:
+class CompileContext(Struct, frozen=True):
     """The context of a compilation: what an operation type uses in addition to the operation's parameters."""
 
     track: Track
@@ -99,8 +98,7 @@ class CompileContext:
     """Names of values that operations of a composite operation capture for others, or None outside of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledOperation:
+class CompiledOperation(Struct, frozen=True):
     """An operation as the driver runs it."""
 
     work: TaskWork
@@ -120,8 +118,7 @@ class CompiledOperation:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class OperationType:
+class OperationType(Struct, frozen=True):
     """One operation type."""
 
     name: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, TrackError
 from pacenote.model.assertion import Assertion

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct, field
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.problems import Problems, preview
@@ -32,8 +33,7 @@ _SAFE_IN_PATH = "/%:@!$&'()*+,;=-._~"
 _JSON_FORMATS = ("", "json", "jdbc")
 
 
-@dataclass(frozen=True, slots=True)
-class CommonParams:
+class CommonParams(Struct, frozen=True):
     """The parameters that all operations accept, in the form that requests need."""
 
     query: Mapping[str, str] = field(default_factory=dict)

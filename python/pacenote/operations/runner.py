@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import DriverError
 from pacenote.model.decoding import ReplyTooLarge, parse_reply
@@ -37,8 +39,7 @@ _MAX_SHOWN_BYTES = 60
 """Bytes of a body that are shown if it is not JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverResponse:
+class DriverResponse(Struct, frozen=True):
     """A response with status 2xx, or with a status that the request ignores."""
 
     status: int
@@ -152,8 +153,7 @@ class DriverClient(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltinResult:
+class BuiltinResult(Struct, frozen=True):
     """Result of one execution of an operation."""
 
     weight: int = 1

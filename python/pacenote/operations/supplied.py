@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.assertion import Assertion
 from pacenote.model.field_reader import FieldReader
@@ -19,8 +21,7 @@ from pacenote.operations.supplied_json import bulk_json, calls_json
 _INVALID = "returned invalid parameters"
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedOperation:
+class EncodedOperation(Struct, frozen=True):
     """A supplied operation as the driver receives it."""
 
     document: str

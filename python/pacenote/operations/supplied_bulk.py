@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeGuard
+
+from msgspec import Struct
 
 from pacenote.errors import TrackError
 from pacenote.model.decoding import parse_json
@@ -34,8 +35,7 @@ class InvalidSourceParams(TrackError):
     """
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledBulk:
+class CompiledBulk(Struct, frozen=True):
     """A supplied bulk request."""
 
     request: SuppliedBulk

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted
@@ -35,8 +36,7 @@ class DeclaredTemplate(Protocol):
         """The body of the request that creates the template."""
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateToDelete:
+class TemplateToDelete(Struct, frozen=True):
     """A template to delete."""
 
     name: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.engine import EngineInfo
@@ -46,8 +48,7 @@ from pacenote.units import format_count
 _MAX_SEED = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSettings:
+class PlanSettings(Struct, frozen=True, kw_only=True):
     """The settings of a race apart from its track."""
 
     race_id: str
@@ -83,8 +84,7 @@ class PlanSettings:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class PlanContext:
+class PlanContext(Struct, frozen=True):
     """Facts from the preparation of a race; by default, those that the track declares."""
 
     data_file: DataFileLookup = declared_data_file

@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.secrets import (
@@ -68,8 +69,7 @@ class DriverScheduling(enum.Enum):
     """As the system does it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetProxy:
+class TargetProxy(Struct, frozen=True):
     """An HTTP proxy between the driver and a host."""
 
     scheme: str
@@ -82,8 +82,7 @@ class TargetProxy:
     """Value of the header `proxy-authorization`, or None for no header. Secret."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetHost:
+class TargetHost(Struct, frozen=True):
     """One address of a cluster."""
 
     scheme: str
@@ -98,8 +97,7 @@ class TargetHost:
     """The proxy to connect through; None means a direct connection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A cluster, and how to connect to it."""
 
     hosts: tuple[TargetHost, ...]
@@ -118,8 +116,7 @@ class Target:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class NamedTarget:
+class NamedTarget(Struct, frozen=True):
     """A further cluster that runners may send requests to."""
 
     name: str
@@ -128,8 +125,7 @@ class NamedTarget:
     """The cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriverSettings:
+class DriverSettings(Struct, frozen=True):
     """Settings of the driver."""
 
     threads: int
@@ -148,15 +144,13 @@ class DriverSettings:
     """Whether measured windows begin when the backlog of the warm-up is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unpaced:
+class Unpaced(Struct, frozen=True):
     """Closed loop: each client sends its next operation as soon as the previous one has ended."""
 
     kind: ClassVar[str] = "unpaced"
 
 
-@dataclass(frozen=True, slots=True)
-class Deterministic:
+class Deterministic(Struct, frozen=True):
     """Operations of the task are due at a fixed interval."""
 
     kind: ClassVar[str] = "deterministic"
@@ -164,8 +158,7 @@ class Deterministic:
     """Seconds between two operations of the task, over all its clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class Poisson:
+class Poisson(Struct, frozen=True):
     """Operations of the task arrive as a Poisson process."""
 
     kind: ClassVar[str] = "poisson"
@@ -173,8 +166,7 @@ class Poisson:
     """Mean seconds between two operations of the task, over all its clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class Uniform:
+class Uniform(Struct, frozen=True):
     """Each client has one operation at a random time in each of its intervals."""
 
     kind: ClassVar[str] = "uniform"
@@ -182,8 +174,7 @@ class Uniform:
     """Mean seconds between two operations of the task, over all its clients."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonScheduler:
+class PythonScheduler(Struct, frozen=True):
     """A scheduler in Python determines when the next operation of each client is due."""
 
     kind: ClassVar[str] = "scheduled"
@@ -193,8 +184,7 @@ TaskPacing = Unpaced | Deterministic | Poisson | Uniform | PythonScheduler
 """When the operations of a task are due."""
 
 
-@dataclass(frozen=True, slots=True)
-class Iterations:
+class Iterations(Struct, frozen=True):
     """The task ends after a number of operations per client, warm-up first."""
 
     kind: ClassVar[str] = "iterations"
@@ -209,8 +199,7 @@ UNTIL_EXHAUSTED = 2**53
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TimePeriod:
+class TimePeriod(Struct, frozen=True):
     """The task ends after a time, warm-up first."""
 
     kind: ClassVar[str] = "time"
@@ -226,8 +215,7 @@ TaskBound = Iterations | TimePeriod
 """When a task ends; an exhausted source always ends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedTask:
+class PlannedTask(Struct, frozen=True):
     """One task as the driver runs it."""
 
     name: str
@@ -266,8 +254,7 @@ class PlannedTask:
         return isinstance(self.work, PythonSource | PythonRunner) or isinstance(self.pacing, PythonScheduler)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskAllocation:
+class TaskAllocation(Struct, frozen=True):
     """The part of a task that one client runs."""
 
     task: int
@@ -276,8 +263,7 @@ class TaskAllocation:
     """Index of the client among those of the task, from 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientAllocation:
+class ClientAllocation(Struct, frozen=True):
     """The tasks that one client runs in a step."""
 
     client: int
@@ -286,8 +272,7 @@ class ClientAllocation:
     """Tasks that the client runs one after another; never empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedByTask:
+class CompletedByTask(Struct, frozen=True):
     """The step ends when all clients of one task have ended."""
 
     kind: ClassVar[str] = "task"
@@ -295,8 +280,7 @@ class CompletedByTask:
     """Position of the task in `Plan.tasks`."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedByAny:
+class CompletedByAny(Struct, frozen=True):
     """The step ends when all clients of any of its tasks have ended."""
 
     kind: ClassVar[str] = "any"
@@ -306,8 +290,7 @@ CompletedBy = CompletedByTask | CompletedByAny
 """Condition that ends a step before all its tasks have ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One element of the schedule: a task, or several in parallel. All clients wait for its end."""
 
     name: str
@@ -318,8 +301,7 @@ class Step:
     """Condition that ends the step early; None means that it ends with its last task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A race as data: everything the driver needs to run it."""
 
     race_id: str

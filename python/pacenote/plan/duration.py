@@ -6,7 +6,8 @@ A task without time period and target rate lasts as long as the engine needs, wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.work import BulkWork, CallSequence, IngestShare, Sleep, TaskWork, Wait
 from pacenote.plan.client_documents import bulks_of, client_documents
@@ -24,8 +25,7 @@ from pacenote.plan.document import (
 from pacenote.units import format_count, format_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedDuration:
+class ExpectedDuration(Struct, frozen=True):
     """How long a part of a plan takes."""
 
     seconds: float = 0.0

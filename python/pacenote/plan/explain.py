@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.model.secrets import redact_query
 from pacenote.model.work import (
@@ -37,8 +37,7 @@ from pacenote.plan.duration import documents_sent
 from pacenote.units import format_bytes, format_count, format_rate, format_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class TaskDescription:
+class TaskDescription(Struct, frozen=True):
     """One task of a step."""
 
     name: str
@@ -63,8 +62,7 @@ class TaskDescription:
     """The requests that one operation sends, one line each."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientDescription:
+class ClientDescription(Struct, frozen=True):
     """The tasks that one client runs in a step."""
 
     client: int
@@ -74,8 +72,7 @@ class ClientDescription:
     """Its allocations in order: `task` or, for tasks of several clients, `task[client]`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepDescription:
+class StepDescription(Struct, frozen=True):
     """One step of a plan."""
 
     name: str

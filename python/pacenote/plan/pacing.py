@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import MAX_NUMBER, FieldReader
 from pacenote.model.messages import did_you_mean, quoted

@@ -13,11 +13,12 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+
+from msgspec import Struct, field
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import quoted
@@ -33,8 +34,7 @@ _UNDECLARED_HINT = "the track does not declare it under dependencies; install it
 _RALLY_MODULES_HINT = "docs/plugins.md lists the modules of Rally that plug-ins can import"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedPlugins:
+class LoadedPlugins(Struct, frozen=True):
     """The plug-ins of a track."""
 
     root: Path

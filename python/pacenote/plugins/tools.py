@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.plugins.rally_api.errors import DataError
 
@@ -13,8 +14,7 @@ def _unavailable(*_arguments: object) -> None:
     raise DataError("files can only be downloaded while a race is being prepared")
 
 
-@dataclass(frozen=True, slots=True)
-class DataTools:
+class DataTools(Struct, frozen=True):
     """Functions that the race provides."""
 
     download: Callable[[str, str, int | None], object] = _unavailable

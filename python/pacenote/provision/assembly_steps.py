@@ -8,9 +8,10 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
@@ -37,8 +38,7 @@ _TIMEOUT_S = 120
 _MAX_EXTRACTED_BYTES = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class AssemblySource:
+class AssemblySource(Struct, frozen=True):
     """What the steps of an assembly read."""
 
     lock: EngineLock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.model.car_options import CarOverrides

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.provision.car_rules import check_jvm_option, check_settings
@@ -29,8 +31,7 @@ class NodeTemplate(Protocol):
         """Returns the car for a version of Java."""
 
 
-@dataclass(frozen=True, slots=True)
-class Car:
+class Car(Struct, frozen=True):
     """The configuration of a node, or a part of it."""
 
     name: str = "defaults"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.net.http_pool import ClientConfig
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterAccess:
+class ClusterAccess(Struct, frozen=True):
     """What clients of a cluster that Pacenote starts have to send, and what they may trust."""
 
     scheme: str = "http"

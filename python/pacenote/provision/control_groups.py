@@ -18,8 +18,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError
 from pacenote.model.node_options import NodeLimits
@@ -48,8 +49,7 @@ controller.
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True, slots=True)
-class _Mount:
+class _Mount(Struct, frozen=True):
     """A hierarchy of control groups as it is mounted."""
 
     folder: Path
@@ -60,8 +60,7 @@ class _Mount:
     """The controllers of a hierarchy of version 1, with other options of its mount; empty for version 2."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupParent:
+class GroupParent(Struct, frozen=True):
     """A group below which groups of nodes can be created."""
 
     folder: Path
@@ -72,8 +71,7 @@ class GroupParent:
     """The version of control groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class ControlGroup:
+class ControlGroup(Struct, frozen=True):
     """The control group of one node: one folder for each hierarchy."""
 
     folders: tuple[Path, ...] = ()
@@ -89,8 +87,7 @@ class ControlGroup:
         return () if self.wrapper else tuple(folder / _PROCESSES for folder in self.folders)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitMethod:
+class LimitMethod(Struct, frozen=True):
     """How limits are applied here. Made by `find_method`."""
 
     parents: tuple[GroupParent, ...]

@@ -12,8 +12,9 @@ import os
 import re
 import stat
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import DiskError
 from pacenote.fetch.disk import check_free_space, disk_error
@@ -128,8 +129,7 @@ def _written_bytes(name: str, folder: int) -> int:
         return data_bytes(file.fileno(), status.st_size)
 
 
-@dataclass(frozen=True, slots=True)
-class _Copier:
+class _Copier(Struct, frozen=True):
     owner: ProcessUser | None
     """The owner of the copies, or None for the current user."""
     clones: bool

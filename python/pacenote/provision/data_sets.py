@@ -13,8 +13,9 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.fetch.disk import check_free_space, disk_error, read_small_file
@@ -55,8 +56,7 @@ class DataOrigin(Stored, frozen=True):
     """When it was stored, in UTC (ISO 8601)."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataSet:
+class DataSet(Struct, frozen=True):
     """A stored data set."""
 
     name: str

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision import node_registry
@@ -36,7 +38,7 @@ def start_engine(request: EngineRequest, progress: ProgressCallback = no_progres
     check_engine_memory(request)
     security = request.security
     installation, car = _with_car(install_engine(request, progress), request.car, progress)
-    request = replace(request, car=car)
+    request = dataclasses.replace(request, car=car)
     template = NodeSpec(
         distribution=installation.distribution,
         version=installation.version,

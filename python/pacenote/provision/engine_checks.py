@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
-from dataclasses import replace
 
 from pacenote.errors import EngineError
 from pacenote.provision import node_registry, resources
@@ -58,7 +58,7 @@ def check_engine_request(request: EngineRequest) -> EngineRequest:
         if select_lock(request, distribution, layout) is None:
             repository = MavenRepository(request.maven_mirror)
             check_published(distribution, request.version_of(distribution), repository)
-    return replace(request, unchecked_settings=not check_known_settings(request))
+    return dataclasses.replace(request, unchecked_settings=not check_known_settings(request))
 
 
 def check_known_settings(request: EngineRequest) -> bool:

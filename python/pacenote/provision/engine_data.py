@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.data_options import DataOptions
 from pacenote.provision.data_sets import (

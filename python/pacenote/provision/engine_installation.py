@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.model.messages import list_with_rest
 from pacenote.model.progress import ProgressCallback, no_progress
@@ -34,8 +36,7 @@ _MAX_NAMED_MODULES = 5
 """Maximum number of missing modules that a message names; the race record has all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(Struct, frozen=True):
     """An installed engine."""
 
     distribution: str
@@ -130,5 +131,5 @@ def _plugins(
     request: EngineRequest, version: str, layout: EngineLayout, progress: ProgressCallback
 ) -> tuple[CachedArchive, ...]:
     origin = PluginOrigin(request.distribution, version, request.archive, request.maven_mirror)
-    settings = replace(request.fetch_settings, suffix_hint="--elasticsearch-plugins")
+    settings = dataclasses.replace(request.fetch_settings, suffix_hint="--elasticsearch-plugins")
     return fetch_plugins(request.car.plugins, origin, layout, settings, progress)

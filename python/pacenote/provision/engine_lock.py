@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import replace_text
@@ -20,8 +21,7 @@ from pacenote.model.decoding import parse_json
 from pacenote.provision.maven import MavenArtifact, safe_name
 
 
-@dataclass(frozen=True, slots=True)
-class EngineModule:
+class EngineModule(Struct, frozen=True):
     """One module of an engine."""
 
     name: str
@@ -34,8 +34,7 @@ class EngineModule:
     """Its own jars."""
 
 
-@dataclass(frozen=True, slots=True)
-class EngineLock:
+class EngineLock(Struct, frozen=True):
     """The jars of one version of an engine."""
 
     distribution: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from pacenote.provision.distributions.base import Distribution
 from pacenote.provision.distributions.parts import NodePaths
@@ -13,8 +14,7 @@ from pacenote.provision.java import JavaRuntime
 from pacenote.provision.jvm_options import default_collector, gc_log_options
 
 
-@dataclass(frozen=True, slots=True)
-class NodePorts:
+class NodePorts(Struct, frozen=True):
     """The ports that a node listens on."""
 
     http: int
@@ -23,8 +23,7 @@ class NodePorts:
     """`transport.port`."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSetup:
+class NodeSetup(Struct, frozen=True):
     """The configuration of one node, apart from what its engine requires."""
 
     paths: NodePaths
@@ -43,8 +42,7 @@ class NodeSetup:
     """The names of all nodes of the cluster; empty if it is the only one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramCommand:
+class ProgramCommand(Struct, frozen=True):
     """The command that starts a node."""
 
     arguments: tuple[str, ...]
@@ -84,8 +82,7 @@ class EngineProgram(Protocol):
         """Returns the command that starts a node whose config files are written."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssembledProgram:
+class AssembledProgram(Struct, frozen=True):
     """An engine that Pacenote assembled, started directly with `java`."""
 
     distribution: Distribution

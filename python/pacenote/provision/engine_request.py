@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.model.archive_options import ArchiveOptions
 from pacenote.model.client_options import ClientOptions

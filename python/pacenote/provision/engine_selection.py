@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 
 from pacenote.errors import EngineError
 from pacenote.model.messages import list_with_rest
@@ -44,7 +44,7 @@ def look_up_parts(request: EngineRequest, layout: EngineLayout) -> EngineRequest
     if find_lock(distribution.name, request.version, layout.locks) is not None:
         return request
     partly = is_partly_published(distribution, request.version, MavenRepository(request.maven_mirror))
-    return replace(request, partly_published=partly)
+    return dataclasses.replace(request, partly_published=partly)
 
 
 def select_archive(request: EngineRequest, layout: EngineLayout) -> ArchiveSource | None:

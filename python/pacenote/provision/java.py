@@ -7,9 +7,11 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error
@@ -38,8 +40,7 @@ _PRINTED_VERSION = re.compile(rf'version "({_VERSION.pattern})"', re.ASCII)
 _OMIT_HINT = "omit --runtime-jdk to use the bundled Java or a downloaded one"
 
 
-@dataclass(frozen=True, slots=True)
-class JavaRange:
+class JavaRange(Struct, frozen=True):
     """The major versions of Java that an engine runs on."""
 
     lowest: int
@@ -56,8 +57,7 @@ class JavaRange:
         return f"{self.lowest} or newer" if self.highest is None else f"{self.lowest} to {self.highest}"
 
 
-@dataclass(frozen=True, slots=True)
-class JavaRuntime:
+class JavaRuntime(Struct, frozen=True):
     """A Java runtime on this machine."""
 
     home: Path

@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.system.folder_trees import MAX_DEPTH, discard_tree, too_deep
 from pacenote.system.paths import exists, is_dir, is_file, is_link, leads_through_proc, real_path
@@ -46,8 +47,7 @@ def copy_java(home: Path, target: Path) -> None:
         discard_tree(build)
 
 
-@dataclass(slots=True)
-class _Copy:
+class _Copy(Struct):
     """A copy of a runtime; both paths are without links."""
 
     home: Path

@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.model.printable import single_line
@@ -78,8 +79,7 @@ _NOT_A_CAUSE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JvmFlag:
+class JvmFlag(Struct, frozen=True):
     """A flag that a HotSpot JVM has."""
 
     name: str
@@ -99,16 +99,14 @@ class JvmFlag:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     """What a JVM printed."""
 
     exit_code: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Jvm:
+class _Jvm(Struct, frozen=True):
     """A JVM that is asked, and the user that it runs as."""
 
     java: JavaRuntime

@@ -11,8 +11,9 @@ import os
 import tempfile
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.system.child_process import ChildCommand, ChildProcess, ProcessUser, spawn_child
 from pacenote.system.folder_trees import remove_tree
@@ -25,8 +26,7 @@ _BLOCK_BYTES = 1 << 16
 _POLL_S = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class JvmOutput:
+class JvmOutput(Struct, frozen=True):
     """How a JVM has ended, and what it has printed."""
 
     exit_code: int | None

@@ -14,6 +14,9 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.printable import single_line
 from pacenote.provision.zip_files import DamagedZip, opened_zip, read_member
@@ -57,13 +60,12 @@ _WITHOUT_EFFECT = ("false", "basic", "trial")
 """Values with which a setting of an absent module changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingNames:
+class SettingNames(Struct, frozen=True):
     """The names in the jars of one engine that may be settings."""
 
     names: frozenset[str] = frozenset()
     """Full names."""
-    groups: tuple[str, ...] = field(default=())
+    groups: tuple[str, ...] = msgspec.field(default=())
     """First parts of names, which end with a dot."""
 
     def knows(self, name: str) -> bool:
@@ -149,8 +151,7 @@ class _Jar:
     path: Path = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class _Constants:
+class _Constants(Struct, frozen=True):
     """The constants in a jar."""
 
     names: frozenset[str]

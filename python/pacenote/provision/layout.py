@@ -18,8 +18,9 @@ import hashlib
 import os
 import pwd
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
@@ -32,8 +33,7 @@ from pacenote.system.paths import exists, real_path
 _SHARED = Path("/var/tmp")  # noqa: S108  # the folders below it are checked for their owner
 
 
-@dataclass(frozen=True, slots=True)
-class EngineLayout:
+class EngineLayout(Struct, frozen=True):
     """The folders of engines that belong to one home folder."""
 
     home: Path

@@ -9,8 +9,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.fetch.cancellation import Cancellation
@@ -57,8 +59,7 @@ def safe_name(name: str) -> str:
     return name
 
 
-@dataclass(frozen=True, slots=True)
-class MavenArtifact:
+class MavenArtifact(Struct, frozen=True):
     """One jar of a Maven repository. Raises ValueError for coordinates that cannot be part of a path."""
 
     group: str

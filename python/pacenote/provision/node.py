@@ -12,10 +12,11 @@ import signal
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
+
+from msgspec.structs import replace
 
 from pacenote.errors import DiskError, EngineError, UsageError
 from pacenote.fetch.disk import disk_error

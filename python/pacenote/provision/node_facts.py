@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class NodePurpose:
+
+class NodePurpose(Struct, frozen=True):
     """What a node is started for."""
 
     race_id: str = ""
@@ -22,8 +22,7 @@ class NodePurpose:
     """Whether its data, which is that of an earlier start, is kept if it does not start."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True, kw_only=True):
     """A node as users know it."""
 
     name: str
@@ -63,7 +62,7 @@ class NodeFacts:
 
 def facts_document(facts: NodeFacts) -> dict[str, object]:
     """Returns the JSON form of the facts."""
-    document: dict[str, object] = {name: getattr(facts, name) for name in NodeFacts.__slots__}
+    document: dict[str, object] = {name: getattr(facts, name) for name in NodeFacts.__struct_fields__}
     return {**document, "absent_modules": list(facts.absent_modules), "log_file": str(facts.log_file)}
 
 
@@ -77,4 +76,4 @@ def parse_facts(document: Mapping[str, Any]) -> NodeFacts:
     return NodeFacts(**texts, absent_modules=modules, log_file=Path(document["log_file"]))
 
 
-_TEXTS = tuple(name for name in NodeFacts.__slots__ if name not in ("absent_modules", "log_file"))
+_TEXTS = tuple(name for name in NodeFacts.__struct_fields__ if name not in ("absent_modules", "log_file"))

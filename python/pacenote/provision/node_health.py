@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer
@@ -19,8 +20,7 @@ NO_ANSWER = "it does not answer"
 OTHER_ENGINE = "another engine answers at its port"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """What a node says."""
 
     problem: str

@@ -15,10 +15,11 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from pacenote.fetch.disk import KEEP_FREE
 from pacenote.model.messages import list_with_rest
@@ -47,8 +48,7 @@ _NAMES = re.compile(
 """Names of logs, recordings, dumps of the heap and profiles; not those of programs, settings and pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class _LogFile:
+class _LogFile(Struct, frozen=True):
     """A file that can be copied."""
 
     name: str

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.model.engine import EngineInfo
@@ -53,8 +55,7 @@ def node_names(name: str, count: int) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{prefix}-{index}" for index in range(count))
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Struct, frozen=True):
     """A node as a member of its cluster."""
 
     settings: Mapping[str, object]

@@ -24,8 +24,10 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error, read_small_file, replace_text
@@ -55,8 +57,7 @@ _MAX_PID = 2**31 - 1
 """The largest number that fits into the kernel's type for the ids of processes."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEntry:
+class NodeEntry(Struct, frozen=True):
     """The registry entry of one node."""
 
     id: str
@@ -197,8 +198,8 @@ def register(layout: EngineLayout, entry: NodeEntry) -> None:
     document = {
         "id": entry.id,
         "folder": str(entry.folder),
-        "owner": asdict(entry.owner),
-        "process": asdict(entry.process) if entry.process else None,
+        "owner": to_builtins(entry.owner),
+        "process": to_builtins(entry.process) if entry.process else None,
         "executable": entry.executable,
         "detached": entry.detached,
         "keeps_data": entry.keeps_data,

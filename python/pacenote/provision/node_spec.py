@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.model.engine import DEFAULT_CLUSTER_NAME
 from pacenote.model.engine_archive import EngineArchive
@@ -14,8 +15,7 @@ from pacenote.provision.engine_program import NodePorts
 from pacenote.provision.node_facts import NodePurpose
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeSpec(Struct, frozen=True):
     """The node to start."""
 
     distribution: str

@@ -6,8 +6,9 @@ import errno
 import os
 import stat
 import tempfile
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.system.folder_trees import (
     MAX_DEPTH,
@@ -64,8 +65,7 @@ def _give(folder: int, user: int, group: int) -> None:
     os.fchown(folder, user, group)
 
 
-@dataclass(slots=True)
-class _Copy:
+class _Copy(Struct):
     """A copy of a tree."""
 
     names: int = 0

@@ -12,8 +12,9 @@ import os
 import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.system.folder_trees import walk_files
 from pacenote.system.sparse_files import data_ranges
@@ -26,8 +27,7 @@ _WINDOW_PAGES = 1 << 18
 _READ_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class CachedBytes:
+class CachedBytes(Struct, frozen=True):
     """How much of some files is in the page cache. Holes of sparse files do not count."""
 
     bytes: int = 0

@@ -10,8 +10,9 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
@@ -31,8 +32,7 @@ _MAX_DESCRIPTOR_BYTES = 1 << 20
 _PREFIX = "with-plugins-"
 
 
-@dataclass(frozen=True, slots=True)
-class AssembledEngineFolder:
+class AssembledEngineFolder(Struct, frozen=True):
     """An assembled engine that gets plugins."""
 
     folder: Path

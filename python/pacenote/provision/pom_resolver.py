@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.fetch.cancellation import Cancellation
@@ -48,8 +50,7 @@ class Unresolvable(Exception):
     """The dependencies of an artifact cannot be determined; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """What a dependency has in common with those of which only the nearest counts, whatever their version."""
 
     group: str
@@ -59,8 +60,7 @@ class _Key:
     """The type, such as `jar`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Dependency:
+class _Dependency(Struct, frozen=True):
     """A dependency as a POM states it."""
 
     key: _Key
@@ -70,8 +70,7 @@ class _Dependency:
     exclusions: frozenset[tuple[str, str]]
 
 
-@dataclass(slots=True)
-class _Model:
+class _Model(Struct):
     """What a POM and its parents state together."""
 
     artifact: MavenArtifact

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.units import format_bytes
@@ -21,8 +22,7 @@ MIN_FREE_DISK_BYTES = 512 * MIB
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
-@dataclass(frozen=True, slots=True)
-class _CgroupFiles:
+class _CgroupFiles(Struct, frozen=True):
     """Names of the memory files of a control group."""
 
     limit: str

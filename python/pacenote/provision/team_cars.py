@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.progress import ProgressCallback, no_progress
@@ -46,8 +48,7 @@ _NAMES = frozenset({"cluster_name", "node_name"})
 """Variables of templates for which those of plugins override what Pacenote sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamTemplate:
+class TeamTemplate(Struct, frozen=True):
     """What configures each node of a composed car."""
 
     composition: Composition
@@ -105,8 +106,7 @@ def compose_team_car(team: LocatedTeam, request: CompositionRequest, java_major:
     return TeamTemplate(compose(team.root, request)).for_java(java_major)
 
 
-@dataclass(frozen=True, slots=True)
-class RunnableEngine:
+class RunnableEngine(Struct, frozen=True):
     """An engine that a car is applied to."""
 
     name: str
@@ -194,8 +194,7 @@ def apply_car(
     return common, TeamProgram(engine, template, known)
 
 
-@dataclass(frozen=True, slots=True)
-class TeamProgram:
+class TeamProgram(Struct, frozen=True):
     """An engine whose nodes are configured by a team repository."""
 
     engine: RunnableEngine

@@ -9,8 +9,9 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.printable import single_line
@@ -35,8 +36,7 @@ from pacenote.provision.zip_files import DamagedZip, opened_zip
 _OTHER_VERSION = "use another version of the engine"
 
 
-@dataclass(frozen=True, slots=True)
-class LockSource:
+class LockSource(Struct, frozen=True):
     """The source of the jars."""
 
     cache_dir: Path

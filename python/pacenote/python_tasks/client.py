@@ -15,7 +15,6 @@ import io
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from elastic_transport import (
@@ -36,6 +35,7 @@ from elasticsearch import ApiError, AsyncElasticsearch
 from elasticsearch._async.client.utils import _quote_query
 from elasticsearch.exceptions import HTTP_EXCEPTIONS, ElasticsearchWarning, GeneralAvailabilityWarning
 from elasticsearch.serializer import JsonSerializer
+from msgspec import Struct
 
 from pacenote._core import RunnerRequest
 from pacenote.model.engine import EngineInfo
@@ -64,8 +64,7 @@ _PRODUCT = ("x-elastic-product", "Elasticsearch")
 """The header by which the client recognizes Elasticsearch."""
 
 
-@dataclass(slots=True)
-class _Attempts:
+class _Attempts(Struct):
     """The attempts at one request, which the transport repeats if a runner asks for it."""
 
     count: int = 0

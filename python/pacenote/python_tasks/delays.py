@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.model.result import DriverTime, PythonDelay, TaskResult
@@ -17,8 +17,7 @@ from pacenote.model.result import DriverTime, PythonDelay, TaskResult
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class ReplyWaits:
+class ReplyWaits(Struct):
     """The waits of the replies of one operation until its code received them. What overlaps counts once."""
 
     total_s: float = 0.0

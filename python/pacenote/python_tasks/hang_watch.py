@@ -7,8 +7,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from pacenote.model.messages import quoted
 
@@ -33,8 +34,7 @@ seconds that a runner may take between two requests if only its operations end i
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RunningCode:
+class RunningCode(Struct, frozen=True):
     """Code of a plug-in that has not returned."""
 
     task: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+from msgspec import Struct
 
 from pacenote import _core
 from pacenote._core import (
@@ -20,8 +21,7 @@ BridgeEvent: TypeAlias = "_core._Event"
 """Any event of the driver."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleQuery:
+class ScheduleQuery(Struct, frozen=True):
     """The driver asks when the next operation is due."""
 
     client: ClientId
@@ -34,8 +34,7 @@ class ScheduleQuery:
     """When the event of the driver was read, in seconds of `time.perf_counter`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerStarted:
+class RunnerStarted(Struct, frozen=True):
     """A runner starts an operation that a scheduler paces."""
 
     client: ClientId
@@ -45,8 +44,7 @@ class RunnerStarted:
     """Time of the event, in seconds of `time.perf_counter`."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerEnded:
+class RunnerEnded(Struct, frozen=True):
     """A runner has ended an operation that a scheduler paces."""
 
     client: ClientId
@@ -65,16 +63,14 @@ class RunnerEnded:
     """Values that the runner returned besides its work."""
 
 
-@dataclass(frozen=True, slots=True)
-class ParamsConsumed:
+class ParamsConsumed(Struct, frozen=True):
     """A runner has ended the operation with the parameters that were delivered last."""
 
     client: ClientId
     """The client that executed the operation."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shutdown:
+class Shutdown(Struct, frozen=True):
     """Ends the thread."""
 
 

@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Collection
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from pacenote._core import (
     ClientId,
@@ -22,8 +23,7 @@ from pacenote.model.work import Headers
 from pacenote.python_tasks.delays import ReplyWaits
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The operation to which requests belong."""
 
     client: ClientId
@@ -42,8 +42,7 @@ _BODY_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encod
 _Answer = TypeVar("_Answer", ResponseReceived, OperationExecuted)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadAnswer(Generic[_Answer]):
+class _ReadAnswer(Struct, Generic[_Answer], frozen=True):
     """An answer of the driver."""
 
     event: _Answer
@@ -57,8 +56,7 @@ _Waiting: TypeAlias = dict[int, asyncio.Future[_ReadAnswer[_Answer]]]
 """What waits for answers, by request."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunnerResponse:
+class RunnerResponse(Struct, frozen=True):
     """A response of any status."""
 
     status: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.model.decoding import parse_reply
 from pacenote.model.foreign_messages import reason_text
@@ -16,8 +17,7 @@ _MAX_BODY = 200
 """Maximum number of bytes of a body that are shown if it contains no known form of error."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseError:
+class ResponseError(Struct, frozen=True):
     """The error in a response."""
 
     kind: str

@@ -6,11 +6,11 @@ import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from pacenote._core import RunnerFailure, RunnerResult
 from pacenote.errors import TrackError
@@ -52,8 +52,7 @@ _REQUEST_KEYS = frozenset({
 """Keys of results that the driver records, or that describe a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonOperationResult:
+class PythonOperationResult(Struct, frozen=True):
     """Result of one operation that was executed in Python."""
 
     weight: int = 1
@@ -339,8 +338,7 @@ class TaskUnits:
         return replace(result, weight=0, failed_weight=0, unit=unit, success=False, failure=failure)
 
 
-@dataclass(slots=True)
-class _NumberSummary:
+class _NumberSummary(Struct):
     """Running summary of one returned number."""
 
     count: int = 0

@@ -7,8 +7,9 @@ import contextlib
 import operator
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote._core import ClientId
 from pacenote.operations.base import OperationType

@@ -13,9 +13,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self, assert_never
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote._core import (
     ClientEnded,
@@ -65,8 +67,7 @@ _SHUTDOWN_TIMEOUT_S = 5.0
 """Seconds that code of a plug-in may take to end after the race."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Params:
+class _Params(Struct, frozen=True):
     """Parameters of an operation."""
 
     values: Mapping[str, Any]
@@ -76,8 +77,7 @@ class _Params:
     """Seconds that the thread of sources had spent in sources when they were delivered."""
 
 
-@dataclass(slots=True)
-class _RunnerState:
+class _RunnerState(Struct):
     """The runner of one client: its parameters, and the query that waits for them."""
 
     params: deque[_Params] = field(default_factory=deque)

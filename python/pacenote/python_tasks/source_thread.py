@@ -12,9 +12,10 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, assert_never
+
+from msgspec import Struct
 
 from pacenote._core import (
     ClientEnded,
@@ -89,8 +90,7 @@ class ParamsReceiver(Protocol):
         """Ends the race, because the thread cannot continue."""
 
 
-@dataclass(slots=True)
-class SourceState:
+class SourceState(Struct):
     """The source and the scheduler of one client of a task."""
 
     task: PythonTask
@@ -127,8 +127,7 @@ class SourceState:
     """Whether the scheduler has never gone back in time; otherwise, what was due is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginCall:
+class PluginCall(Struct, frozen=True):
     """A call of a plug-in's source or scheduler."""
 
     task: PythonTask
@@ -516,8 +515,7 @@ class SourceThread:
         return encodable(f"{what}{name} failed: {describe(error, self._tasks.root)}")
 
 
-@dataclass(slots=True)
-class _UnsentCount:
+class _UnsentCount(Struct):
     """Numbers of operations that were due and did not begin."""
 
     warmup_s: float

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.model import track as model
 from pacenote.operations.base import CompileContext
@@ -12,8 +13,7 @@ from pacenote.plugins.plugin_registry import PluginRegistry
 from pacenote.plugins.rally_api import track as rally
 
 
-@dataclass(frozen=True, slots=True)
-class PythonTask:
+class PythonTask(Struct, frozen=True):
     """One task of the plan that needs Python."""
 
     index: int
@@ -52,8 +52,7 @@ class PythonTask:
     """Whether neither a time period nor a different task ends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonTasks:
+class PythonTasks(Struct, frozen=True):
     """All tasks of a plan that need Python, and their context."""
 
     track: rally.Track

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import as_text

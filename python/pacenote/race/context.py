@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.container_cluster import StartedCluster
@@ -84,7 +86,7 @@ class RaceContext:
 
     def replan(self, challenge: Challenge) -> Plan:
         """Returns the plan of a changed challenge. Raises TrackError."""
-        track = replace(self.prepared.track, challenges=(challenge,))
+        track = dataclasses.replace(self.prepared.track, challenges=(challenge,))
         return plan_challenge(self.request, track, challenge, self.plan_context)
 
     def drive(self, plan: Plan, folder: RaceFolder, events: DriveListener | None = None) -> DriveResult:

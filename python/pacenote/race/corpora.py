@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.errors import CorpusError
@@ -31,8 +33,7 @@ from pacenote.track.source import boundary_of
 _DOWNLOAD_HINT = "check the network, or name a mirror with --corpus-mirror"
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCorpora:
+class PreparedCorpora(Struct, frozen=True):
     """The data that a challenge indexes."""
 
     recorded: tuple[RecordedCorpus, ...]
@@ -72,8 +73,7 @@ class PreparedCorpora:
         return self.files[file.corpus.name, file.documents.source_file]
 
 
-@dataclass(frozen=True, slots=True)
-class _CorpusFiles:
+class _CorpusFiles(Struct, frozen=True):
     """The files of one corpus."""
 
     origin: CorpusOrigin
@@ -84,8 +84,7 @@ class _CorpusFiles:
     """Why the documents are generated, if neither the user nor the track asked for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _LocatedFile:
+class _LocatedFile(Struct, frozen=True):
     """A data file or an archive of it, before it is opened."""
 
     path: Path

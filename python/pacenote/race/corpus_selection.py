@@ -6,7 +6,9 @@ Pure: does not access the disk or the network.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.track import Corpus, Documents
 from pacenote.units import split_by_weight
@@ -15,8 +17,7 @@ MAX_GENERATED_DOCUMENTS = 1_000_000
 """Maximum number of documents generated for a corpus, unless `--corpus-documents` is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class DownloadLocation:
+class DownloadLocation(Struct, frozen=True):
     """The published location of a data file."""
 
     base_url: str | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _BLOCKS = 128
 """Blocks of a file that are compared; those of a small file are all of it."""
@@ -14,8 +15,7 @@ _BLOCK_BYTES = 64 * 1024
 """Size of a block in bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FileStatus:
+class _FileStatus(Struct, frozen=True):
     """What tells versions of a file apart without reading it."""
 
     size: int
@@ -40,8 +40,7 @@ class _FileStatus:
         return cls(status.st_size, status.st_mtime_ns, (status.st_dev, status.st_ino), status.st_ctime_ns)
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(Struct, frozen=True):
     """What has happened to a data file."""
 
     text: str
@@ -51,8 +50,7 @@ class FileChange:
     """Whether its content has changed; otherwise, it may have."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileState:
+class FileState(Struct, frozen=True):
     """A version of a file."""
 
     path: Path

@@ -7,9 +7,10 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
+
+from msgspec import Struct
 
 from pacenote import _core
 from pacenote.errors import CorpusError
@@ -38,8 +39,7 @@ _MAX_EXCERPT_BYTES = 1 << 30
 """Size of the largest excerpt."""
 
 
-@dataclass(frozen=True, slots=True)
-class DataDirs:
+class DataDirs(Struct, frozen=True):
     """The folders that are searched for the data files of a corpus."""
 
     cache: Path

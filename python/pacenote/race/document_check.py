@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from urllib.parse import parse_qs, unquote
+
+from msgspec import Struct
 
 from pacenote.model.document_checks import DocumentCheck, UncheckedDocuments, index_label
 from pacenote.model.engine import GetJson
@@ -53,8 +54,7 @@ _MAX_TEXT = 2_000
 """Characters of a problem or an explanation: `race.json` has each several times."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Acknowledged:
+class _Acknowledged(Struct, frozen=True):
     """Documents that the engine has acknowledged for one or several names together."""
 
     names: tuple[str, ...]
@@ -69,8 +69,7 @@ class _Acknowledged:
     """Further documents, at most, that were sent in bulks without a reply."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """A request that adds or deletes documents other than those that the engine has acknowledged."""
 
     reason: str
@@ -83,8 +82,7 @@ class _Change:
     """Whether it deletes the indices, so that the engine cannot say any more what the names referred to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Explanation:
+class _Explanation(Struct, frozen=True):
     """Why the engine may count a different number of documents than it acknowledged."""
 
     changes: tuple[_Change, ...] = ()
@@ -156,8 +154,7 @@ def _why_unchecked(task: PlannedTask, result: TaskResult) -> str:
     return "a runner written in Python sends them" if sends and isinstance(task.work, PythonRunner) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(Struct, frozen=True):
     """Everything that is known about the indices after a race."""
 
     get: GetJson

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import as_integer
@@ -50,8 +51,7 @@ class LimitedReads:
         return self._get(path)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentCounts:
+class DocumentCounts(Struct, frozen=True):
     """Searchable documents by index, without nested documents (which `_stats` would include)."""
 
     counts: Mapping[str, int]

@@ -12,10 +12,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.errors import DriverError, StoreError
@@ -40,8 +40,7 @@ EXIT_REASON_WAIT_S = 2.0
 """Seconds to wait after a failure for the engine's process to exit, which would explain the failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class DriveResult:
+class DriveResult(Struct, frozen=True):
     """The result of driving a plan."""
 
     tasks: tuple[TaskResult, ...]

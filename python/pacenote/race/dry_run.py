@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.model.custom_metrics import declared_metrics
 from pacenote.model.engine import EngineInfo
@@ -32,8 +32,7 @@ from pacenote.race.team import with_team
 from pacenote.race.unsent_documents import unsent_documents
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Struct, frozen=True):
     """The description of a race."""
 
     engine: str

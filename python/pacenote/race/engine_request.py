@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote._core import realtime_refusal
 from pacenote.errors import EngineError, UsageError

@@ -5,11 +5,12 @@ The version is known before the engine is built, so a broken track is reported w
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.engine_options import EngineOptions
@@ -34,7 +35,7 @@ def with_source_version(request: RaceRequest, progress: ProgressCallback) -> Rac
     Other pipelines have no sources. Raises UsageError and EngineError.
     """
     engine = versioned(request.engine, request.home, progress, offline=request.offline)
-    return replace(request, engine=engine)
+    return dataclasses.replace(request, engine=engine)
 
 
 def versioned(
@@ -74,7 +75,7 @@ def with_built_engine(
         return request, None
     built = build_all(request.engine, request.home, progress, offline=request.offline)
     engine = installable(request.engine, built.archive, built.plugins)
-    return replace(request, engine=engine), recorded_sources(built)
+    return dataclasses.replace(request, engine=engine), recorded_sources(built)
 
 
 def build_requested(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.model.progress import no_progress
 from pacenote.model.race_request import RaceRequest
@@ -22,8 +23,7 @@ from pacenote.race.data_files import DataDirs
 from pacenote.track.prepare import PreparedTrack
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedCorpus:
+class ExpectedCorpus(Struct, frozen=True):
     """The data of one corpus."""
 
     name: str
@@ -36,8 +36,7 @@ class ExpectedCorpus:
     """Number of documents by name of the source file, or None if it is not known before they are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedCorpora:
+class ExpectedCorpora(Struct, frozen=True):
     """The data that a challenge indexes."""
 
     corpora: tuple[ExpectedCorpus, ...]

@@ -9,9 +9,10 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote import _core
 from pacenote.errors import CorpusError
@@ -35,8 +36,7 @@ It is written before the files, whose names it contains, and completed after the
 """
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedCorpus:
+class GeneratedCorpus(Struct, frozen=True):
     """The parameters of a generated corpus. Equal parameters produce identical files."""
 
     generator: str
@@ -55,8 +55,7 @@ class GeneratedCorpus:
         return f"generated-{sum(self.counts.values())}-seed-{self.seed}-{digest[:8]}"
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedDataFiles:
+class GeneratedDataFiles(Struct, frozen=True):
     """The files of a generated corpus."""
 
     documents: Mapping[str, int]

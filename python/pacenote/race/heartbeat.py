@@ -20,8 +20,9 @@ import re
 import signal
 import threading
 from collections.abc import Generator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.race.stop_signals import start_without_signals
 from pacenote.system.polling import can_read
@@ -110,8 +111,7 @@ def executed_lines(stacks: str, folder: Path) -> list[str]:
     return list(lines)
 
 
-@dataclass(slots=True)
-class Silence:
+class Silence(Struct):
     """How long the copy has shown no sign of life."""
 
     checked_s: float

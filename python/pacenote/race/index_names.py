@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
@@ -25,8 +26,7 @@ NO_PIPELINE = "_none"
 """The name in requests and settings that stands for no pipeline."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedName:
+class ResolvedName(Struct, frozen=True):
     """What the engine writes documents to that are sent under one name."""
 
     indices: frozenset[str]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.model.engine import GetJson
@@ -48,8 +49,7 @@ def removing_pipeline(get: GetJson, names: Iterable[str]) -> str:
     return next((shortened(name, _MAX_SHOWN) for name in sorted(names) if _removes(get, name, read)), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _Pipeline:
+class _Pipeline(Struct, frozen=True):
     """What the processors of a pipeline do."""
 
     removes: bool = False

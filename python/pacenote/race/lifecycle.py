@@ -7,17 +7,17 @@ installed ── start ──> running ── stop --preserve-install ──> in
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from pacenote.errors import EngineError, PacenoteError, UsageError
 from pacenote.fetch.disk import disk_error
@@ -67,8 +67,7 @@ _MAX_NAMED = 5
 _TAKEN = "is used by another process"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewInstallation:
+class NewInstallation(Struct, frozen=True, kw_only=True):
     """An installation as requested on the command line."""
 
     home: Path
@@ -85,8 +84,7 @@ class NewInstallation:
     """Whether downloads are forbidden."""
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledStart:
+class InstalledStart(Struct, frozen=True):
     """The start of an installation as requested on the command line."""
 
     home: Path
@@ -99,8 +97,7 @@ class InstalledStart:
     """Whether downloads are forbidden."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoppedEngine:
+class StoppedEngine(Struct, frozen=True):
     """What `stop_installation` did."""
 
     installation_id: str
@@ -411,7 +408,7 @@ def _start(
                     "the engine with another --http-port",
                 )
     logs = InstallationStore(request.home).new_logs(request.purpose.installation_id)
-    request = replace(request, logs=logs)
+    request = dataclasses.replace(request, logs=logs)
     fleet = start_engine(check_engine_request(request), progress)
     try:
         before_detaching()
@@ -426,7 +423,7 @@ def _request(
     state: InstalledEngine, home: Path, race_id: str = "", *, offline: bool = False
 ) -> EngineRequest:
     race = RaceRequest(race_id=race_id, home=home, engine=state.engine, offline=offline)
-    return replace(
+    return dataclasses.replace(
         engine_request(race, InstallationStore(home).folder(state.id)),
         ports=_ports(state),
         node_name=state.node_name,

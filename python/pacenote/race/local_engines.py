@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import existing_cluster
 from pacenote.errors import EngineError
@@ -27,8 +29,7 @@ _PROCESSES = (
 _FOLDERS = "/_nodes/stats/fs?filter_path=nodes.*.name,nodes.*.fs.data.path"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalEngine:
+class LocalEngine(Struct, frozen=True):
     """A node on this machine that the race did not start."""
 
     name: str
@@ -44,8 +45,7 @@ class LocalEngine:
     """Whether it sees the same file systems as this process: not in a container."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalEngines:
+class LocalEngines(Struct, frozen=True):
     """What is known about where the nodes of a cluster run that the race did not start."""
 
     engines: tuple[LocalEngine, ...] = ()

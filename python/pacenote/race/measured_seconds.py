@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.model.result import OperationTotals
 from pacenote.stats.dependence import Block
@@ -23,8 +24,7 @@ _NS_PER_S = 1_000_000_000
 _NONE: array[int] = array("q")
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredSeconds:
+class MeasuredSeconds(Struct, frozen=True):
     """The seconds of a window in their order."""
 
     latencies_ns: tuple[array[int], ...] = ()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.host.data_devices import (
     DataDevice,
@@ -29,8 +31,7 @@ _LOCAL_KINDS = ("tmpfs", "overlay", "btrfs", "zfs")
 """File systems without a block device of their own that are not remote."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedHost:
+class ObservedHost(Struct, frozen=True):
     """What is sampled of this host."""
 
     processes: tuple[tuple[str, int], ...]

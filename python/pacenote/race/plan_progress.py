@@ -6,9 +6,9 @@ task is behind its schedule.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import accumulate, islice
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.model.race_listener import DriveListener
@@ -47,8 +47,7 @@ _NAMED = 8
 """Number of tasks to come that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class _LastEnd:
+class _LastEnd(Struct, frozen=True):
     """When operations of a task last ended."""
 
     operations: int

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.errors import UsageError
@@ -68,7 +68,7 @@ def with_operator_status(
     if not response.ok:
         answer = f"does not tell whether the user is its operator (status {response.status}): assuming not"
     tell(f"the cluster is serverless, and {answer}")
-    return replace(request, serverless_operator=operator)
+    return dataclasses.replace(request, serverless_operator=operator)
 
 
 def running_engine(cluster: Cluster) -> EngineInfo:
@@ -129,6 +129,6 @@ def load_race_track(
     """Returns the track as it runs; an existing cluster determines the version and flavor of the engine."""
     engine = expected_engine(request, existing)
     if engine.is_serverless:
-        request = replace(request, build_flavor=SERVERLESS)
+        request = dataclasses.replace(request, build_flavor=SERVERLESS)
     unknown = existing is None and request.pipeline == "benchmark-only"
     return prepare_track(request.track_request("" if unknown else engine.track_version), progress)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from pacenote import _core
 from pacenote.errors import TrackError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.container_cluster import StartedCluster
@@ -66,8 +66,7 @@ PlanCheck = Callable[[Challenge, Plan], None]
 """Checks a challenge and the plan of its declarations. Raises UsageError."""
 
 
-@dataclass(frozen=True, slots=True)
-class RacePreparation:
+class RacePreparation(Struct, frozen=True):
     """The stages between a loaded track and a race that is ready to be driven."""
 
     request: RaceRequest

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import hashlib
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.info import ClusterInfo
@@ -234,7 +233,7 @@ def recorded_cluster(info: ClusterInfo, cluster: Cluster) -> RecordedCluster:
         flavor=info.flavor or None,
         build_hash=info.build_hash or None,
         name=info.cluster_name or None,
-        nodes=tuple(dataclasses.asdict(node) for node in info.nodes),
+        nodes=tuple(asdict(node) for node in info.nodes),
         title=(assembled.title or None) if assembled else None,
         absent_modules=assembled.absent_modules if assembled and assembled.archive is None else None,
         archive=assembled.archive if assembled else None,

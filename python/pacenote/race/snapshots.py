@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.cluster.effective import read_effective
@@ -42,8 +42,7 @@ MAX_CHANGE = 200
 _NOT_STARTED = "Pacenote did not start the engine: only its own responses describe it"
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotReader:
+class SnapshotReader(Struct, frozen=True):
     """Reads the snapshots of one race."""
 
     cluster: Cluster

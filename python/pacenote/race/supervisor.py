@@ -22,9 +22,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from pacenote.errors import Interrupted, TrackError
 from pacenote.model.messages import quoted
@@ -116,8 +117,7 @@ def supervised(track: str, file: Path, warn: Callable[[str], None]) -> Generator
             os.write(writer, bytes([_ALL_CODE_HAS_ENDED]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
+class _Code(Struct, frozen=True):
     """The Python code of a track."""
 
     track: str
@@ -129,8 +129,7 @@ class _Code:
         return f"the Python code of track {quoted(self.track)} ({self.file})"
 
 
-@dataclass(slots=True)
-class _Supervisor:
+class _Supervisor(Struct):
     """The original process."""
 
     pid: int

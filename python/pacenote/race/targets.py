@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.cluster.cluster import AssembledEngine, Cluster, ExistingCluster, existing_cluster
 from pacenote.cluster.container_cluster import StartedCluster

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_request import RaceRequest
@@ -14,8 +14,7 @@ from pacenote.race.engine_request import engine_to_start
 from pacenote.teams.team import TeamRequest, locate_team, uses_team
 
 
-@dataclass(frozen=True, slots=True)
-class TeamMessages:
+class TeamMessages(Struct, frozen=True):
     """What is told about a team repository."""
 
     progress: Callable[[str], None] = lambda _: None
@@ -34,7 +33,7 @@ def with_team(request: RaceRequest, messages: TeamMessages = TeamMessages()) -> 
     if request.pipeline == "benchmark-only":
         return request
     engine = located_engine(request.engine, request.home, messages, offline=request.offline)
-    return replace(request, engine=engine)
+    return dataclasses.replace(request, engine=engine)
 
 
 def located_engine(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.cluster.cluster import Cluster
 from pacenote.model.engine import EngineInfo
@@ -18,8 +18,7 @@ from pacenote.telemetry.devices import devices_of
 from pacenote.telemetry.parameters import TelemetryParams
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedRace:
+class ObservedRace(Struct, frozen=True):
     """A race that is about to be driven."""
 
     request: RaceRequest

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError
 from pacenote.model.codec import as_text
@@ -41,8 +42,7 @@ def restored_wildcard_setting(
                 _restore(rest, before, warn)
 
 
-@dataclass(frozen=True, slots=True)
-class _TransientValue:
+class _TransientValue(Struct, frozen=True):
     """The transient value of the setting; None means that it has none."""
 
     value: str | None

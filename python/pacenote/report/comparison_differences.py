@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.comparison import FactDifference
 from pacenote.units import format_bytes, format_count

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.comparison import (
     MAX_CHANGE,
@@ -33,8 +35,7 @@ MERGED = (
 _DIFF_DECIMALS, _PERCENT_DECIMALS = 5, 2
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRow:
+class ComparisonRow(Struct, frozen=True):
     """One metric as texts, except for its values."""
 
     metric: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.diagnosis import Diagnosis, MissingFigure, RuleAnswer, TaskTime
 from pacenote.model.finding import name_tasks
@@ -17,8 +18,7 @@ _SHOWN_MISSING = 4
 """Largest number of missing figures that are listed for one answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosisItem:
+class DiagnosisItem(Struct, frozen=True):
     """One thing that a section lists."""
 
     title: str
@@ -31,8 +31,7 @@ class DiagnosisItem:
     """Whether it is shown as severe."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosisSection:
+class DiagnosisSection(Struct, frozen=True):
     """A part of the diagnosis."""
 
     title: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.model.alike_findings import in_one_sentence, sentence_key
 from pacenote.model.comparison import CLAIM, Comparison, MetricComparison, MetricId
@@ -36,8 +37,7 @@ _SHOWN_BLOCKS = 10
 """Number of blocks for which a noise experiment states what is seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextTable:
+class TextTable(Struct, frozen=True):
     """A table of texts."""
 
     title: str
@@ -50,8 +50,7 @@ class TextTable:
     """Its rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentReport:
+class ExperimentReport(Struct, frozen=True):
     """The result of an experiment for people."""
 
     title: str
@@ -398,8 +397,7 @@ def _findings(result: ExperimentResult) -> Iterator[str]:
         yield text if len(reason.names) == len(comparisons) else f"{', '.join(reason.names)}: {text}"
 
 
-@dataclass(slots=True)
-class _Reason:
+class _Reason(Struct):
     """What limits comparisons, in one sentence."""
 
     is_void: bool

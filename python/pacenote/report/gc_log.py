@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.gc_log import Durations, GcLog, GcStatistics, NamedDurations
 from pacenote.report.gc_row import GcRow, GcValue
@@ -16,8 +18,7 @@ _MOST_NAMES = 12
 """Kinds, causes or operations of which rows are shown; JSON has all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class GcReport:
+class GcReport(Struct, frozen=True):
     """Statistics of logs side by side."""
 
     names: tuple[str, ...]

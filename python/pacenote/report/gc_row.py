@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from msgspec import Struct
 
 GcValue: TypeAlias = float | int | str | None
 """A value of a row; None if the log does not have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class GcRow:
+class GcRow(Struct, frozen=True):
     """One statistic of all logs."""
 
     metric: str

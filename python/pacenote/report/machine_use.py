@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
@@ -28,8 +29,7 @@ PartValues = Sequence[float | None]
 """Values of the parts of a race, None where one is not known; empty if there is no such series."""
 
 
-@dataclass(frozen=True, slots=True)
-class CpuUse:
+class CpuUse(Struct, frozen=True):
     """Shares of CPU time of the driver's host, from 0 to 1, in the parts of a race."""
 
     busy: PartValues
@@ -120,8 +120,7 @@ def _driver_cpus(facts: SamplerFacts, record: RaceRecord) -> frozenset[int]:
     return facts.process_cpus.get(_DRIVER, frozenset())
 
 
-@dataclass(frozen=True, slots=True)
-class _CpuTimes:
+class _CpuTimes(Struct, frozen=True):
     """Times of some CPUs; empty if they were not sampled."""
 
     total: PartValues = ()

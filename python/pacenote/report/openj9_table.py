@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.gc_log import GcLog
 from pacenote.model.openj9_report import OpenJ9Report, OpenJ9Summary
@@ -13,8 +14,7 @@ MISSING = "not available"
 """Shown for what a log does not contain, and for means without collections."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenJ9Row:
+class OpenJ9Row(Struct, frozen=True):
     """A row of the table."""
 
     name: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from pacenote.model.diagnosis import Diagnosis
 from pacenote.model.race_timeline import RaceObservations
 from pacenote.report.recording.hot_methods import NodeProfile
 
 
-@dataclass(frozen=True, slots=True)
-class RaceEvidence:
+class RaceEvidence(Struct, frozen=True):
     """What was observed of a race over time, and what the diagnosis says about it."""
 
     observed: RaceObservations = field(default_factory=RaceObservations)

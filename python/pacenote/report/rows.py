@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from pacenote.figures.metric import PercentileKind, RowKind
 from pacenote.model.race_record import Verdict
@@ -27,8 +28,7 @@ UNKNOWN_SAMPLES_MARK = "‡"
 """Marks a percentile of an imported race that may have too few samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One value of the report, in Rally's columns."""
 
     metric: str
@@ -64,8 +64,7 @@ class Row:
     """Number of decimals that Rally shows, or None for all digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """One line of text in addition to the rows."""
 
     label: str
@@ -78,8 +77,7 @@ class Note:
     """Name of the task; empty for a note about the whole race."""
 
 
-@dataclass(frozen=True, slots=True)
-class HotMethod:
+class HotMethod(Struct, frozen=True):
     """One of the hottest methods of a race whose JVMs were recorded."""
 
     events: str
@@ -92,8 +90,7 @@ class HotMethod:
     """Its share of these events."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """The report of one race."""
 
     header: tuple[Note, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import single_line, whole_line
@@ -52,8 +53,7 @@ _NO_TIME = "none"
 """The cell of a percentile that ranks among the operations that failed or were not sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Formats:
+class _Formats(Struct, frozen=True):
     """How the numbers of a table are written."""
 
     rate: Callable[[float], str]
@@ -64,8 +64,7 @@ _WHOLE = _Formats(format_number, format_value)
 _ROUNDED = _Formats(format_rate, format_rate)
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """One line of text."""
 
     text: str
@@ -75,8 +74,7 @@ class Remark:
     """Whether it belongs to the remark before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SaturationTable:
+class SaturationTable(Struct, frozen=True):
     """A table of probes or of levels of the closed loop."""
 
     heads: tuple[str, ...]
@@ -92,8 +90,7 @@ class SaturationTable:
     """The reasons to which codes in its cells refer, one per line."""
 
 
-@dataclass(frozen=True, slots=True)
-class SaturationReport:
+class SaturationReport(Struct, frozen=True):
     """The report of one saturation."""
 
     task: str
@@ -308,8 +305,7 @@ def _interval(interval: Estimate) -> str:
     return f"{interval.value:.4g} ({interval.low:.4g} … {interval.high:.4g})"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonCodes:
+class ReasonCodes(Struct, frozen=True):
     """The codes of reasons; those that differ only in their numbers have the same code."""
 
     codes: Mapping[str, str]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.figures.metric import MetricRow, RowGroup
 from pacenote.figures.of_race import Figure, race_figures

@@ -5,7 +5,8 @@ live display, in plain progress and in a browser. They only lay it out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.headline import early_end
 from pacenote.model.printable import single_line
@@ -18,8 +19,7 @@ _LEAST_S = 1.0
 """Seconds below which a rate is extrapolated."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskLine:
+class TaskLine(Struct, frozen=True):
     """The figures of a line."""
 
     name: str

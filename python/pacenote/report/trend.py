@@ -6,7 +6,8 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.comparison import MetricWord
 from pacenote.model.messages import list_with_rest
@@ -290,8 +291,7 @@ def changes_of(trend: Trend, event: TrendEvent) -> list[tuple[MetricTrend, Trend
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownFact:
+class ShownFact(Struct, frozen=True):
     """A fact that differs at an event, as texts of one line."""
 
     key: str

@@ -12,8 +12,10 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.repository.git import GitBlocked, GitError, GitOptions, check_files, git
 from pacenote.system.regular_files import open_regular_file
@@ -66,8 +68,7 @@ def foreign_checkout(folder: Path) -> Generator[Callable[..., str], None, None]:
         yield run
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     """Runs git in a checkout, until a time for all commands is over."""
 
     folder: Path

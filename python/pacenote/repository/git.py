@@ -7,8 +7,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.repository.special_files import special_file
 from pacenote.system.command import run_command
@@ -72,8 +73,7 @@ class GitBlocked(GitError):
     """Git would wait for ever for a file of a repository, or has waited for too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class GitOptions:
+class GitOptions(Struct, frozen=True):
     """How git is run, apart from its command."""
 
     before: tuple[str, ...] = ()

@@ -23,6 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.messages import quoted, quoted_list
 from pacenote.repository.branches import best_branch, version_variants
@@ -55,8 +57,7 @@ _REMOTE = "refs/remotes/origin/"
 _LOCAL = "refs/heads/"
 
 
-@dataclass(frozen=True, slots=True)
-class RepositoryKind:
+class RepositoryKind(Struct, frozen=True):
     """What repositories contain, and how the user selects one."""
 
     content: str
@@ -84,8 +85,7 @@ class RepositoryKind:
         return f"name a folder with --{self.content}-path"
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """A revision of a repository, ready to be read."""
 
     root: Path
@@ -114,8 +114,7 @@ class Checkout:
         return f"repository {quoted(self.repository)}{source}, {self.label}, revision {revision}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Revision:
+class _Revision(Struct, frozen=True):
     """A revision of a repository: its description and its full hash."""
 
     label: str

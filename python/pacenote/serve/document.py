@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from pacenote.report.render.html import escaped, shown, source_hash
 
@@ -21,8 +22,7 @@ FILE_POLICY = "sandbox; default-src 'none'; frame-ancestors 'none'"
 """The policy for all other files."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPage:
+class OwnPage(Struct, frozen=True):
     """A page of the server."""
 
     title: str

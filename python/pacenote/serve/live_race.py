@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.race_record import RaceRecord
@@ -16,8 +17,7 @@ KEPT_RATES = 60
 """Rates of a task that are kept, one a second."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveRace:
+class LiveRace(Struct, frozen=True):
     """A race at one moment."""
 
     record: RaceRecord

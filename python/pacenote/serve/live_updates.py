@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.serve.live_page import running_parts, settled_parts
@@ -20,8 +21,7 @@ _PAGE_S = 10.0
 """Seconds after the end of a race until which its page is waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveUpdate:
+class LiveUpdate(Struct, frozen=True):
     """What has changed of the page of a race."""
 
     parts: Mapping[str, str]

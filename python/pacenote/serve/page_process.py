@@ -15,9 +15,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.system.prctl import PR_SET_PDEATHSIG, prctl
@@ -31,8 +32,7 @@ about something else; the text of a defect.
 REPLY_KINDS: tuple[ReplyKind, ...] = get_args(ReplyKind)
 
 
-@dataclass(frozen=True, slots=True)
-class PageReply:
+class PageReply(Struct, frozen=True):
     """What a process says about a page."""
 
     kind: ReplyKind

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.system.regular_files import open_regular_file
@@ -23,8 +24,7 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FolderFile:
+class FolderFile(Struct, frozen=True):
     """A file in the folder of a race."""
 
     name: str
@@ -52,8 +52,7 @@ def folder_files(folder: Path) -> list[FolderFile]:
     return sorted(files, key=lambda file: (file.name.count("/") > 0, file.name))
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFolderFile:
+class OpenFolderFile(Struct, frozen=True):
     """A file of a race that was opened to be sent."""
 
     file: FolderFile

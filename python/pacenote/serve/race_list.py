@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import quote, quote_plus
+
+from msgspec import Struct
 
 from pacenote.errors import UsageError
 from pacenote.model.race_time import parse_timestamp
@@ -37,8 +38,7 @@ _TONES = {"valid": "good", "suspect": "doubtful", "void": "wrong", "running": "a
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(Struct, frozen=True):
     """What the page shall show."""
 
     search: str = ""

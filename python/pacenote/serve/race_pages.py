@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote_plus
+
+from msgspec import Struct
 
 from pacenote.model.race_record import RaceRecord
 from pacenote.report.render.html import escaped, shown
@@ -32,8 +33,7 @@ _CONTENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RaceHeading:
+class RaceHeading(Struct, frozen=True):
     """What the pages of a race have at the top."""
 
     root: str

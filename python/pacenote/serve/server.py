@@ -10,10 +10,10 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct, field
 
 from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
@@ -38,8 +38,7 @@ _MOST_WARNED = 100
 """Number of different problems that are reported."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
+class ServeOptions(Struct, frozen=True):
     """Where the server listens, and what it tells its caller."""
 
     host: str

@@ -16,9 +16,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
@@ -52,8 +53,7 @@ _TAIL_BYTES = 64 << 10
 _WRONG = "* What went wrong:"
 
 
-@dataclass(frozen=True, slots=True)
-class BuildRequest:
+class BuildRequest(Struct, frozen=True):
     """An engine to build."""
 
     home: Path
@@ -72,8 +72,7 @@ class BuildRequest:
     """Whether sources must not be fetched."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltEngine:
+class BuiltEngine(Struct, frozen=True):
     """An engine that was built, now or earlier."""
 
     archive: Path

@@ -10,8 +10,9 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.repository.foreign_checkout import foreign_checkout
@@ -47,8 +48,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _ZONE = re.compile(r"(?:Z|[+-]\d{2}:?\d{2})$")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceTree:
+class SourceTree(Struct, frozen=True):
     """The sources that an engine is built from."""
 
     folder: Path
@@ -69,8 +69,7 @@ class SourceTree:
         return f"{short} with local changes" if self.changes else short
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRepository:
+class SourceRepository(Struct, frozen=True):
     """Where the sources of an engine are."""
 
     path: Path | None
@@ -112,8 +111,7 @@ def find_repository(location: str, recipe: BuildRecipe, clones: Path) -> SourceR
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SourceCheckout:
+class SourceCheckout(Struct, frozen=True):
     """Brings sources to a revision."""
 
     repository: SourceRepository

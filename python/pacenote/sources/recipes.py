@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.engine import ELASTICSEARCH, OPENSEARCH
@@ -18,8 +20,7 @@ MAX_PROPERTIES_BYTES = 1 << 20
 """Size of the largest file with versions that is read of the sources."""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildRecipe:
+class BuildRecipe(Struct, frozen=True):
     """How the archive of an engine is built from its sources."""
 
     url: str

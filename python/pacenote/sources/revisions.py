@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.errors import UsageError
 from pacenote.model.source_options import CURRENT, LATEST
@@ -20,8 +21,7 @@ _MOMENT = re.compile(rf"{_DAY}(?:[T ]\d{{2}}:\d{{2}}(?::\d{{2}})?(?:Z|[+-]\d{{2}
 _NAME = re.compile(r"[\w.][\w./+-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """One revision of a repository."""
 
     name: str = CURRENT

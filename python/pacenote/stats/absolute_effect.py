@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.stats.effect import CONFIDENCE, welch
 from pacenote.stats.student import StudentEstimate, block_mean
@@ -27,8 +29,7 @@ _ROUNDING = 1e-12
 """A standard error below this is that of the arithmetic: the mean of equal values may differ from them."""
 
 
-@dataclass(frozen=True, slots=True)
-class AbsoluteEffect:
+class AbsoluteEffect(Struct, frozen=True):
     """The difference between contender and baseline, in the unit of the values."""
 
     difference: float
@@ -131,8 +132,7 @@ def unpaired_difference(
     return _effect(welch(baseline, contender), count, smallest_error)
 
 
-@dataclass(frozen=True, slots=True)
-class OperationCount:
+class OperationCount(Struct, frozen=True):
     """How many operations of the races of one side failed."""
 
     failed: int

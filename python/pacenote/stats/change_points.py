@@ -34,8 +34,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from pacenote.stats.effect import RESOLUTION
 from pacenote.stats.student import StudentEstimate, detectable_shift, t_quantile
@@ -86,8 +87,7 @@ def no_smallest_error(_start: int, _cut: int, _end: int) -> float:
     return 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True):
     """A place at which a series jumps."""
 
     at: int
@@ -100,8 +100,7 @@ class ChangePoint:
     """Probability of such a step anywhere between its neighbours if nothing changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """A series that changes steadily."""
 
     slope: float
@@ -121,8 +120,7 @@ class Drift:
         return math.expm1(self.slope * (self.races - 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Segmentation:
+class Segmentation(Struct, frozen=True):
     """A series, divided into levels."""
 
     changes: tuple[ChangePoint, ...]
@@ -219,8 +217,7 @@ def correlation_p(correlation: float, count: int) -> float:
     return math.erfc(correlation * math.sqrt(count / 2)) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class LastDeviation:
+class LastDeviation(Struct, frozen=True):
     """The newest races, which are off the level of those before them, but too few for a new one."""
 
     races: int
@@ -261,8 +258,7 @@ def last_deviation(
     return deviating
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Struct, frozen=True):
     """Levels that are fitted to a series."""
 
     logs: Sequence[float]
@@ -405,8 +401,7 @@ def _squares(part: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in part)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """A straight line that is fitted to a series."""
 
     slope: float

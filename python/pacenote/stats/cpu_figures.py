@@ -12,7 +12,8 @@ at least the busy time without engine, driver and interrupts, and at most that w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.reported_cpu import (
     NEGLIGIBLE_SHARE,
@@ -37,8 +38,7 @@ they stop.
 _MS = 1e3
 
 
-@dataclass(frozen=True, slots=True)
-class CpuSet:
+class CpuSet(Struct, frozen=True):
     """The CPUs whose figures are wanted."""
 
     cpus: frozenset[int] = frozenset()
@@ -128,8 +128,7 @@ def cpu_figures(
     return figures
 
 
-@dataclass(frozen=True, slots=True)
-class _Beside:
+class _Beside(Struct, frozen=True):
     """What driver and further engines had of some CPUs, as a share of their time."""
 
     share: float | None
@@ -139,8 +138,7 @@ class _Beside:
     """What they had at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Others:
+class _Others(Struct, frozen=True):
     """What other programs had of some CPUs, without the whole time of driver and further engines."""
 
     least: float

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
+
+from msgspec import Struct
 
 from pacenote.model.reported_cpu import contended_part
 from pacenote.model.sampler_facts import CHILDREN
@@ -34,8 +35,7 @@ none for all CPUs.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CpuHistory:
+class CpuHistory(Struct, frozen=True):
     """The counters of CPUs and processes around a task."""
 
     counters: Counters

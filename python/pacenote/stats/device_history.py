@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from pacenote.model.telemetry_cuts import TaskTimes
 
@@ -19,8 +20,7 @@ SERIES = tuple(f"disk.{name}" for name in _FIELDS)
 """The series that a history needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceInterval:
+class DeviceInterval(Struct, frozen=True):
     """What a device did between two samples."""
 
     begin_ns: int

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.model.telemetry_cuts import TaskTelemetry
 
 
-@dataclass(frozen=True, slots=True)
-class DirectionLoad:
+class DirectionLoad(Struct, frozen=True):
     """The requests of one kind: reads, writes, discards or flushes."""
 
     per_s: float
@@ -34,8 +33,7 @@ class DirectionLoad:
         return self.bytes_per_s / self.per_s if self.per_s > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLoad:
+class DeviceLoad(Struct, frozen=True):
     """The load of a device."""
 
     device: str

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.stats.student import StudentEstimate, block_mean
 
@@ -25,8 +27,7 @@ RESOLUTION = 0.001
 """The relative resolution of a value: that of the histograms, which have three digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """The ratio of contender to baseline."""
 
     log_ratio: float

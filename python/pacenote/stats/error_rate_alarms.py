@@ -26,8 +26,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.stats.absolute_effect import OperationCount, counting_error, dispersion, total
 from pacenote.stats.change_points import MIN_SEGMENT
@@ -65,8 +67,7 @@ def find_error_rate_alarms(races: Sequence[OperationCount], options: AlarmOption
     return monitor.alarms()
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """An alarm that has not ended."""
 
     alarm: OnlineAlarm

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.sampler_facts import sampler_facts
@@ -37,8 +38,7 @@ _SPREAD_SHARE = 0.05
 """Share of the received packets from which on a CPU counts as one that handles them."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampledHost:
+class SampledHost(Struct, frozen=True):
     """What the race record says about the sampled host."""
 
     nodes: tuple[str, ...] = ()
@@ -121,8 +121,7 @@ class SampledHost:
         return {node: self.cpus_of(node) for node in self.nodes if self.cpus_of(node) != self.node_cpus}
 
 
-@dataclass(frozen=True, slots=True)
-class HostHistory:
+class HostHistory(Struct, frozen=True):
     """What the host did from sample to sample, over the whole race."""
 
     devices: Mapping[str, Sequence[DeviceInterval]] = field(default_factory=dict)

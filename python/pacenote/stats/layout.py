@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from pacenote.stats.effect import RESOLUTION, Effect, bounded_effect
 from pacenote.stats.student import StudentEstimate, t_quantile
@@ -22,8 +23,7 @@ Values = Sequence[Sequence[float | None]]
 """Values by block and level; None for a race that is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class LevelMeans:
+class LevelMeans(Struct, frozen=True):
     """The means of the levels."""
 
     means: tuple[float, ...]
@@ -83,8 +83,7 @@ def level_means(values: Values, positions: Sequence[Sequence[float]] | None = No
     return fit or _fit(values, None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(Struct, frozen=True):
     """The races of one block."""
 
     levels: Any

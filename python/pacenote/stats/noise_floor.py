@@ -12,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.experiment_result import ENOUGH_RACES
 from pacenote.stats.effect import CONFIDENCE
@@ -28,8 +29,7 @@ def noise_to_plan_with(races: int, estimate: float, high: float) -> float:
     return estimate if races >= ENOUGH_RACES else high
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """A standard deviation with its interval."""
 
     deviation: float
@@ -42,8 +42,7 @@ class Spread:
     """Upper bound of its 95 % interval."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseFloor:
+class NoiseFloor(Struct, frozen=True):
     """How much races of one configuration differ."""
 
     races: int

@@ -35,8 +35,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.stats.change_points import MIN_SEGMENT, NORMAL, OUTLIER_DEVIATIONS
 from pacenote.stats.student import StudentEstimate, detectable_shift, t_quantile
@@ -96,8 +98,7 @@ _MAX_EXPONENT = 300.0
 """The largest logarithm of a likelihood ratio: a sum of so large ones is a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnlineAlarm:
+class OnlineAlarm(Struct, frozen=True):
     """A worsening that was found."""
 
     at: int
@@ -113,8 +114,7 @@ class OnlineAlarm:
     """Index of the value with which the old level was back; None if it is not."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlarmOptions:
+class AlarmOptions(Struct, frozen=True):
     """What raises an alarm."""
 
     per_year: float
@@ -144,8 +144,7 @@ def find_alarms(values: Sequence[float], options: AlarmOptions) -> tuple[OnlineA
     return tuple(replace(alarm, step=replace(alarm.step, value=sign * alarm.step.value)) for alarm in alarms)
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """The races of a level."""
 
     mean: float
@@ -177,8 +176,7 @@ class _Level:
         return self.variance * (1 + self.correlation) / (1 - self.correlation)
 
 
-@dataclass(frozen=True, slots=True)
-class _Open:
+class _Open(Struct, frozen=True):
     """An alarm that has not ended. Positions count the races that are compared."""
 
     alarm: OnlineAlarm
@@ -200,8 +198,7 @@ class _Open:
     """By how much the new level is worse, at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(Struct, frozen=True):
     """A change of the level, or its return. Positions count the races that are compared."""
 
     at: int

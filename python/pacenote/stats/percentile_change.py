@@ -9,7 +9,8 @@ never makes a verdict: a change of one race each has no word.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.stats.effect import RESOLUTION, log_ratio
 
@@ -17,8 +18,7 @@ _MAX_LOG = 700.0
 """A larger logarithm is that of no number."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedPercentile:
+class BoundedPercentile(Struct, frozen=True):
     """A percentile with its 95 % interval."""
 
     value: float
@@ -31,8 +31,7 @@ class BoundedPercentile:
     """Upper bound, or None if there are too few values."""
 
 
-@dataclass(frozen=True, slots=True)
-class PercentileChange:
+class PercentileChange(Struct, frozen=True):
     """The ratio of a percentile of two races."""
 
     ratio: float

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from pacenote.stats.effect import CONFIDENCE, RESOLUTION, Effect, log_ratio
 
@@ -27,8 +28,7 @@ _MOST_EXACT = 60
 """Largest number of blocks for which the distribution is computed exactly."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankEffect:
+class RankEffect(Struct, frozen=True):
     """The ratio of contender to baseline, by ranks."""
 
     log_ratio: float

@@ -12,7 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.stats.effect import Effect, bounded_effect
 from pacenote.stats.layout import Values, level_means
@@ -25,8 +26,7 @@ _MIN_CONTRASTS = 5
 """The smallest number of contrasts from which the noise of a single replicate is estimated."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScreeningDesign:
+class ScreeningDesign(Struct, frozen=True):
     """The levels of all factors in each run."""
 
     factors: tuple[str, ...]

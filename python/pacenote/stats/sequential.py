@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from pacenote.stats.effect import CONFIDENCE
 
@@ -34,8 +35,7 @@ _FARTHEST = 7.0
 """The farthest boundary in standard errors. Beyond, 1 minus the level would lose its digits."""
 
 
-@dataclass(frozen=True, slots=True)
-class LookPlan:
+class LookPlan(Struct, frozen=True):
     """The numbers of blocks at which an experiment is looked at; the last is the planned end.
 
     A look that was not planned, because an experiment has to end early, is one more number of blocks: the

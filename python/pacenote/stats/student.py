@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 MIN_BLOCKS = 3
 """Number of blocks from which on there is an interval."""
@@ -24,8 +25,7 @@ POWER = 0.8
 """Probability with which an effect of the stated size is seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class StudentEstimate:
+class StudentEstimate(Struct, frozen=True):
     """An estimate whose error, divided by its standard error, follows Student's distribution."""
 
     value: float
@@ -98,8 +98,7 @@ def detectable_shift(degrees: float, confidence: float, power: float = POWER) ->
     return float(nctdtrinc(degrees, 1 - power, quantile))
 
 
-@dataclass(frozen=True, slots=True)
-class BlockMean:
+class BlockMean(Struct, frozen=True):
     """The mean change of blocks."""
 
     estimate: StudentEstimate

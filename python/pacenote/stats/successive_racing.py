@@ -17,8 +17,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 LEVEL = 0.05
 """Level of each test."""
@@ -35,8 +36,7 @@ _NOTHING = 1e-18
 """Sums of squares below which values are equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class RacedValue:
+class RacedValue(Struct, frozen=True):
     """The value of one race."""
 
     candidate: int
@@ -52,8 +52,7 @@ class RacedValue:
     """The value, above 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateMeans:
+class CandidateMeans(Struct, frozen=True):
     """What each candidate reached, without the differences between blocks and the drift of the machine."""
 
     means: Mapping[int, float]
@@ -146,8 +145,7 @@ def _connected(rows: Iterable[Mapping[int, float]]) -> list[list[Mapping[int, fl
     return groups
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
+class _Fit(Struct, frozen=True):
     """The fit of values as row + candidate."""
 
     candidates: tuple[int, ...]

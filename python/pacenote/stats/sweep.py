@@ -11,14 +11,14 @@ Statistics 12, 1984.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.stats.effect import CONFIDENCE
 from pacenote.stats.layout import LevelMeans, Values, level_means
 
 
-@dataclass(frozen=True, slots=True)
-class BestRegion:
+class BestRegion(Struct, frozen=True):
     """The levels of a knob that may be the best."""
 
     fit: LevelMeans

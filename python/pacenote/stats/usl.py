@@ -20,8 +20,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.model.saturation import Estimate, UslFit
 
@@ -45,8 +46,7 @@ _TERMS = ([0, 1, 2], [0, 1], [0, 2], [0])
 """Sets of terms that may be above 0; all contain the constant term, as lambda must be finite."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
+class _Curve(Struct, frozen=True):
     """The parameters of the law."""
 
     alone: float
@@ -103,24 +103,21 @@ def fit_usl(measured: Mapping[int, Sequence[float]]) -> UslFit | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
+class _Interval(Struct, frozen=True):
     """A range of values."""
 
     low: float
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Peak:
+class _Peak(Struct, frozen=True):
     """The highest throughput."""
 
     clients: Estimate
     rate: Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """N / X as a linear function of 1, N - 1 and N (N - 1), without limits for the coefficients.
 
     The coefficients are 1/lambda, sigma/lambda and kappa/lambda. Their errors follow Student's distribution.

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.stats.effect import CONFIDENCE
 from pacenote.stats.student import POWER, StudentEstimate, t_quantile
@@ -42,8 +43,7 @@ _BISECTIONS = 12
 """Number of times that the range of a detectable change is halved."""
 
 
-@dataclass(frozen=True, slots=True)
-class FamilyConfidence:
+class FamilyConfidence(Struct, frozen=True):
     """The confidences that one of several metrics needs, from 0 to 1."""
 
     interval: float
@@ -81,8 +81,7 @@ def weighted_holm_confidences(
     return tuple(confidences[index] for index in range(len(estimates)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Metrics:
+class _Metrics(Struct, frozen=True):
     """The metrics that are not said to have changed so far."""
 
     estimates: Mapping[int, StudentEstimate]

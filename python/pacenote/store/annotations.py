@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.accepted_regression import AcceptedRegression
@@ -32,8 +33,7 @@ ACCEPTED = "accepted"
 """The key of the regression that a note accepts, which Rally does not have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
+class Annotation(Struct, frozen=True, kw_only=True):
     """A note about the results of a day."""
 
     annotation_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.model.damaged_race import DamagedRace

@@ -6,9 +6,10 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
+
+from msgspec import Struct
 
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.store.atomic_files import append_line, store_error, unreadable_path, write_atomically
@@ -20,8 +21,7 @@ Entry = TypeVar("Entry")
 """The type of the events of a journal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journal(Generic[Entry]):
+class Journal(Struct, Generic[Entry], frozen=True):
     """The events of a file, which only the process that has locked its folder changes."""
 
     path: Path

@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from pacenote.model.printable import encodable_value
 from pacenote.model.race_progress import RaceProgress
@@ -28,8 +28,7 @@ _MAX_BYTES = 1 << 20
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class StoredProgress:
+class StoredProgress(Struct, frozen=True):
     """The last progress that a race has stored."""
 
     progress: RaceProgress

@@ -29,11 +29,11 @@ import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError, StoreError
@@ -91,8 +91,7 @@ _MAX_DAMAGED_LINES = 1_000
 """Damaged lines of a journal after which it is not read any further: a race writes a line for each task."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedStep:
+class ReachedStep(Struct, frozen=True):
     """How far a race got."""
 
     step: int
@@ -108,8 +107,7 @@ class ReachedStep:
     """Tasks of later steps."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedResult:
+class ExpectedResult(Struct, frozen=True):
     """The names in the result of a task that will run, which determine its largest size."""
 
     task: str

@@ -6,10 +6,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
@@ -36,8 +37,7 @@ _MAX_NAMED = 3
 """Maximum number of races that are left out and named."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundGroup:
+class FoundGroup(Struct, frozen=True):
     """The races of one side of a comparison."""
 
     races: tuple[ComparedRace, ...]
@@ -87,8 +87,7 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     return FoundGroup(tuple(races.values()), folders, named, tuple(filter(None, damaged)))
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencedRace:
+class ReferencedRace(Struct, frozen=True):
     """A stored race that a reference names."""
 
     folder: RaceFolder

@@ -22,10 +22,11 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import get_args
+
+from msgspec import Struct, field
 
 from pacenote.errors import PacenoteError
 from pacenote.model.decoding import parse_json
@@ -95,8 +96,7 @@ _SCHEMA = (
 _SEARCHED = "search_text || CASE state WHEN 'unfinished' THEN char(10) || unfinished_state(id) ELSE '' END"
 
 
-@dataclass(frozen=True, slots=True)
-class RaceSummary:
+class RaceSummary(Struct, frozen=True):
     """One row of `pacenote list races`. An unreadable race has only an id and a state."""
 
     race_id: str
@@ -139,8 +139,7 @@ class RaceSummary:
     """The figure that says most about the race; empty if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceFilter:
+class RaceFilter(Struct, frozen=True):
     """Conditions for races to list. A condition that is None or empty matches all races."""
 
     limit: int = 10
@@ -173,8 +172,7 @@ class RaceFilter:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRaces:
+class FoundRaces(Struct, frozen=True):
     """The races that match a filter."""
 
     races: tuple[RaceSummary, ...]
@@ -438,7 +436,7 @@ def _row(folder: Path) -> tuple[str, ...]:
         row = _readable_row(folder.name, _record(read_stored_file(folder / "race.json")))
         # What SQLite cannot store, or what cannot be read back, must not damage the whole index.
         "".join(row).encode()
-        _summary(row[: len(RaceSummary.__dataclass_fields__)])
+        _summary(row[: len(RaceSummary.__struct_fields__)])
         if sum(map(len, row)) <= _MAX_ROW_LENGTH:
             return row
     except (OSError, ValueError, RecursionError, PacenoteError, _DamagedIndex):
@@ -498,7 +496,7 @@ def _day(day: date | None) -> str | None:
 
 def _summary(row: tuple[str, ...]) -> RaceSummary:
     """Returns the race of a row. Raises _DamagedIndex."""
-    fields = dict(zip(RaceSummary.__dataclass_fields__, row, strict=True))
+    fields = dict(zip(RaceSummary.__struct_fields__, row, strict=True))
     try:
         if fields["timestamp"]:
             parse_timestamp(fields["timestamp"])

@@ -13,9 +13,10 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.model.imported import UNSTATED_TIME

@@ -11,9 +11,10 @@ import shutil
 import string
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.errors import StoreError
 from pacenote.model.messages import list_with_rest
@@ -129,8 +130,7 @@ class RedactedCopy:
             copy_content(source, target, size)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of a file without secrets."""
 
     data: bytes

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import stat
 import struct
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _ATTRIBUTE = "system.posix_acl_access"
 _DEFAULT_ATTRIBUTE = "system.posix_acl_default"
@@ -21,8 +23,7 @@ _USER, _OWNING_GROUP, _GROUP, _MASK, _OTHERS = 0x02, 0x04, 0x08, 0x10, 0x20
 """Kinds of entries: a user, the group of the file, another group, the most that these may do, all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Writers:
+class Writers(Struct, frozen=True):
     """Who may write to a file or folder, beside its owner and all users."""
 
     owning_group: bool
@@ -35,8 +36,7 @@ class Writers:
     """Whether all users may; of a file or folder that exists, its permissions say so."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileAccess:
+class FileAccess(Struct, frozen=True):
     """Who may do what with a file or folder."""
 
     status: os.stat_result

@@ -13,16 +13,16 @@ import subprocess
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.system.command import ending_with_this_process
 from pacenote.system.process import ProcessIdentity, process_identity
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessUser:
+class ProcessUser(Struct, frozen=True):
     """The user that a process runs as."""
 
     name: str
@@ -33,8 +33,7 @@ class ProcessUser:
     """Group id."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildCommand:
+class ChildCommand(Struct, frozen=True):
     """A command to run as a child process."""
 
     arguments: Sequence[str]

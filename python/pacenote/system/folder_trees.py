@@ -15,8 +15,9 @@ import stat
 import time
 import uuid
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 MAX_DEPTH = 64
 """Largest depth of folders that are read: engines need about ten."""
@@ -75,8 +76,7 @@ def walk_files(folder: Path) -> Generator[tuple[str, list[str], int], None, None
         yield from _Walk().below(folder.name, descriptor)
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """A walk through the files of a tree."""
 
     names: int = 0

@@ -8,10 +8,11 @@ import re
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.system.paths import open_place, real_path
 from pacenote.system.process_places import process_place
@@ -29,8 +30,7 @@ _ENDING_S = 10.0
 """Seconds within which a process that has given up its program ends."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(Struct, frozen=True):
     """Identifies one process; a later process with the same id has a different identity."""
 
     pid: int
@@ -41,8 +41,7 @@ class ProcessIdentity:
     """Id of the boot, as the kernel reports it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessStatus:
+class ProcessStatus(Struct, frozen=True):
     """What `/proc/PID/stat` says about a process."""
 
     identity: ProcessIdentity

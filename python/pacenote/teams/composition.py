@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
 import jinja2.meta
+from msgspec import Struct, field
 
 from pacenote.errors import UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
@@ -36,8 +36,7 @@ _READ_BY_RALLY = (
 _LITERAL = re.compile(r"""["']([A-Za-z_][\w.]*)["']""")
 
 
-@dataclass(frozen=True, slots=True)
-class Composition:
+class Composition(Struct, frozen=True):
     """Cars and plugins, ready to be rendered for a node."""
 
     root: Path
@@ -76,8 +75,7 @@ class Composition:
         return tuple(plugin.name for plugin in self.plugins if not plugin.is_module)
 
 
-@dataclass(frozen=True, slots=True)
-class CompositionRequest:
+class CompositionRequest(Struct, frozen=True):
     """What the user has selected of a team repository."""
 
     cars: tuple[str, ...] = ()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml  # type: ignore[import-untyped]
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
@@ -32,8 +32,7 @@ _ROOT_LEVEL = re.compile(r"\s*rootLogger\.level\s*=\s*(\w+)\s*")
 _DEFAULT_LEVEL = "info"
 
 
-@dataclass(frozen=True, slots=True)
-class TeamConfiguration:
+class TeamConfiguration(Struct, frozen=True):
     """The configuration of a node according to the templates of a team repository."""
 
     heap_size: str = ""

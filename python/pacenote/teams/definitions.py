@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.messages import did_you_mean, quoted
@@ -18,8 +19,7 @@ FORMAT = "v1"
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TeamCar:
+class TeamCar(Struct, frozen=True):
     """A car or mixin as defined in one file."""
 
     name: str

@@ -13,9 +13,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from pacenote.errors import EngineError
 from pacenote.model.decoding import parse_json
@@ -26,8 +28,7 @@ HOOK_TIMEOUT_S = 600.0
 """Seconds after which hooks are stopped."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """The hooks of one car or plugin."""
 
     owner: str
@@ -38,8 +39,7 @@ class Hook:
     """The names of the cars, or of the configurations of the plugin."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """The node that hooks configure."""
 
     variables: Mapping[str, object]

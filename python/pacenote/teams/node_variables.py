@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 NOWHERE = Path("/nonexistent")
 """The folder of an exemplary node, for checks before there is a node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeVariables:
+class NodeVariables(Struct, frozen=True, kw_only=True):
     """One node, for the templates of a team repository."""
 
     cluster_name: str = "rally-benchmark"

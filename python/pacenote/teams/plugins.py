@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.messages import did_you_mean, quoted
@@ -26,8 +27,7 @@ _LOCATION = re.compile(r".*/.*|.*\.zip|[\w-]+(\.[\w-]+)+:[\w.-]+:\w[\w.-]*")
 """The path, the URL or the Maven coordinate of the archive of a plugin."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginRequest:
+class PluginRequest(Struct, frozen=True):
     """A plugin as named in `--elasticsearch-plugins`."""
 
     name: str
@@ -36,8 +36,7 @@ class PluginRequest:
     """The names of its configurations."""
 
 
-@dataclass(frozen=True, slots=True)
-class TeamPlugin:
+class TeamPlugin(Struct, frozen=True):
     """A plugin with the configurations that the user has selected."""
 
     name: str

@@ -7,10 +7,10 @@ earlier folder has for the same path. Other files are copied and replace earlier
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import jinja2
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
@@ -24,8 +24,7 @@ _MAX_DEPTH = 64
 _TEXTS = frozenset({".ini", ".txt", ".json", ".yml", ".yaml", ".options", ".properties"})
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedFiles:
+class RenderedFiles(Struct, frozen=True):
     """The files of a node, by their paths in the engine's folder, such as `config/jvm.options`."""
 
     texts: Mapping[str, str] = field(default_factory=dict)

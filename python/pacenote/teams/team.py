@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.team_options import LocatedTeam, TeamOptions
@@ -24,8 +26,7 @@ BUILT_IN = ("bundled", "none")
 """Names of `--team-repository` that mean no repository: the cars that come with Pacenote."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamRequest:
+class TeamRequest(Struct, frozen=True, kw_only=True):
     """The team repository that the user has selected."""
 
     home: Path
@@ -77,7 +78,7 @@ def locate_team(request: TeamRequest, progress: Callable[[str], None] = lambda _
         return LocatedTeam(options.path.absolute(), origin, revision, tuple(warnings))
     kind = RepositoryKind("team", DEFAULT_URL, EngineError)
     repository = open_repository(kind, options.repository or DEFAULT_REPOSITORY, options.urls, request.home)
-    repository = replace(
+    repository = dataclasses.replace(
         repository, offline=request.offline, progress=progress, rally_clones=options.rally_clones
     )
     checkout: Checkout = repository.checkout(request.engine_version, options.revision)

@@ -6,10 +6,12 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, PacenoteError
 from pacenote.model.codec import decode, encode
@@ -55,8 +57,7 @@ def _no_connection(_timeout_s: float = 10.0, /) -> ControlConnection:
     raise EngineError("there is no connection of its own for the device")
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedNode:
+class ObservedNode(Struct, frozen=True):
     """A node that Pacenote started on this host."""
 
     name: str
@@ -72,8 +73,7 @@ class ObservedNode:
     """The folder to which its JVM writes logs and recordings; they are kept with the race."""
 
 
-@dataclass(frozen=True, slots=True)
-class ObservedCluster:
+class ObservedCluster(Struct, frozen=True):
     """The cluster under test as devices see it."""
 
     get: GetJson
@@ -113,8 +113,7 @@ class ObservedCluster:
     """The names of its nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceReading:
+class DeviceReading(Struct, frozen=True):
     """The values that one device has measured; a value that could not be read is omitted.
 
     Raises ValueError if `system` has a key that is not a field of `SystemMetrics`.
@@ -251,8 +250,7 @@ class TelemetryDevice(ABC):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryResult:
+class TelemetryResult(Struct, frozen=True):
     """The values that all devices of a race have measured; none by default."""
 
     system: SystemMetrics = field(default_factory=SystemMetrics)

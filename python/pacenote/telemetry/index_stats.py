@@ -16,8 +16,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.model.codec import as_text
 from pacenote.model.system_metrics import PerShardTimes
@@ -31,8 +32,7 @@ _PATH = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Counter:
+class _Counter(Struct, frozen=True):
     """The position of a value in the statistics of a shard."""
 
     group: str
@@ -73,8 +73,7 @@ _MEMORY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _ShardId:
+class _ShardId(Struct, frozen=True):
     """A primary shard; its index may be deleted and created again with the same name."""
 
     index: str
@@ -94,8 +93,7 @@ _Shards = dict[_ShardId, Mapping[str, Any]]
 """Statistics of primary shards."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Differences:
+class _Differences(Struct, frozen=True):
     """The growth of a counter during the race, over all shards."""
 
     values: tuple[int, ...] = ()

@@ -9,8 +9,9 @@ cycles. The pauses of G1's concurrent marking (`G1 Concurrent GC`) are recorded 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer
@@ -21,8 +22,7 @@ from pacenote.telemetry.short_names import KeyRoom, values_by_key
 _REPORTED = ("young", "old", "zgc_cycles", "zgc_pauses")
 
 
-@dataclass(frozen=True, slots=True)
-class _Collections:
+class _Collections(Struct, frozen=True):
     """Garbage collections of one kind since the start of a node."""
 
     count: int = 0

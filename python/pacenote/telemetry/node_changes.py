@@ -8,8 +8,9 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
+
+from msgspec import Struct
 
 from pacenote.model.codec import as_integer
 from pacenote.telemetry.device import DeviceReading, ObservedCluster, TelemetryDevice, expected_form
@@ -28,8 +29,7 @@ _MAX_CHARACTERS = 8 << 20
 """Characters of the names of all nodes' counters in one reading, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCounters(Generic[_C]):
+class NodeCounters(Struct, Generic[_C], frozen=True):
     """What a device reads from a node."""
 
     name: str
@@ -42,8 +42,7 @@ class NodeCounters(Generic[_C]):
     """Its counters since then, by name."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedNode(Generic[_C]):
+class ComparedNode(Struct, Generic[_C], frozen=True):
     """A node that ran during the whole race."""
 
     name: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from pacenote.model.codec import as_text
 from pacenote.model.node_names import NodeNames
@@ -35,8 +36,7 @@ _NOT_IN_NAMES = re.compile("[^a-z0-9]+")
 """What is not in the names of values, unlike in those of collectors and pools."""
 
 
-@dataclass(frozen=True, slots=True)
-class ValueGroup:
+class ValueGroup(Struct, frozen=True):
     """Values in one object of a node's statistics, or in each object of a list."""
 
     path: str

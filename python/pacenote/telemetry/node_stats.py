@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.model.codec import as_text
 from pacenote.telemetry.device import ControlConnection, expected_form
@@ -21,8 +22,7 @@ _INDICES_METRICS = DeviceParameter(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(Struct, frozen=True):
     """A part of a node's statistics that a parameter includes."""
 
     parameter: DeviceParameter

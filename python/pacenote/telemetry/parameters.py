@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.errors import UsageError
 
@@ -22,8 +23,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 Names = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceParameter:
+class DeviceParameter(Struct, frozen=True):
     """A parameter of a device."""
 
     name: str
@@ -58,8 +58,7 @@ class DeviceParameter:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryParams:
+class TelemetryParams(Struct, frozen=True):
     """The values of the parameters of a race's devices."""
 
     values: Mapping[str, object] = field(default_factory=dict)

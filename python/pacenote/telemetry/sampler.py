@@ -11,10 +11,12 @@ import threading
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import shortened
@@ -219,8 +221,7 @@ def _clock(cluster: ObservedCluster) -> Callable[[], int]:
     return time.time_ns if cluster.sink is None else cluster.sink.now_ns
 
 
-@dataclass(slots=True)
-class _Gaps:
+class _Gaps(Struct):
     """Samples that are missing. Only one thread at a time uses it."""
 
     taken: int = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.telemetry.device import ObservedCluster
@@ -15,8 +16,7 @@ _CREATED = ("EMPTY_STORE", "SNAPSHOT", "LOCAL_SHARDS")
 """Types of recoveries with which a primary shard begins to exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class CopyId:
+class CopyId(Struct, frozen=True):
     """A copy of a shard on a node."""
 
     index: str
@@ -29,8 +29,7 @@ class CopyId:
     """Id of the node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """How a shard copy got its data when it was started on its node."""
 
     type: str

@@ -6,9 +6,12 @@ keeps only the tasks that are selected, and is removed if none is selected.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.model.messages import did_you_mean, quoted
@@ -19,8 +22,7 @@ FilterKind = Literal["name", "type", "tag"]
 _KIND_NAMES = {"name": "task", "type": "operation type", "tag": "tag"}
 
 
-@dataclass(frozen=True, slots=True)
-class TaskFilter:
+class TaskFilter(Struct, frozen=True):
     """A filter that selects tasks."""
 
     kind: FilterKind
@@ -98,7 +100,7 @@ def keep_tasks(track: Track, keep: Callable[[Challenge, Task], bool]) -> Track:
     last of its remaining tasks.
     """
     challenges = tuple(_filter_challenge(challenge, keep) for challenge in track.challenges)
-    return replace(track, challenges=challenges)
+    return dataclasses.replace(track, challenges=challenges)
 
 
 def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bool]) -> Challenge:
@@ -112,7 +114,7 @@ def _filter_challenge(challenge: Challenge, keep: Callable[[Challenge, Task], bo
             names = {task.name for task in tasks}
             stays_completed = element.completed_by in names | {ANY_TASK}
             completed_by = element.completed_by if stays_completed else None
-            schedule.append(replace(element, tasks=tasks, completed_by=completed_by))
+            schedule.append(dataclasses.replace(element, tasks=tasks, completed_by=completed_by))
     return replace(challenge, schedule=tuple(schedule))
 
 

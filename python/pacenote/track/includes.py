@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import TrackError
 from pacenote.track.source import TrackSource
@@ -22,8 +23,7 @@ _COLLECT = re.compile(r'\{\{ +(?:rally|benchmark)\.collect\(parts="([^"]+)"\) +\
 _SEPARATOR = ",\n"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLocation:
+class SourceLocation(Struct, frozen=True):
     """A line of a file of the track."""
 
     file: Path
@@ -33,8 +33,7 @@ class SourceLocation:
     """The line, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A segment of the assembled text that comes from one file."""
 
     text: str
@@ -47,8 +46,7 @@ class Segment:
     """The line of the file at which the text begins, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinePart:
+class LinePart(Struct, frozen=True):
     """The part of a line of the assembled text that comes from one file."""
 
     line: int
@@ -61,8 +59,7 @@ class LinePart:
     """The part, without surrounding whitespace."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssembledText:
+class AssembledText(Struct, frozen=True):
     """The text of a track with all included fragments, and the origin of each segment."""
 
     segments: tuple[Segment, ...]

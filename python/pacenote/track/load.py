@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Generator, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from pacenote.errors import TrackError
@@ -79,7 +79,7 @@ def _load(
     plugin = source.root / PLUGIN_FILE
     if plugin.is_file():
         source.check(plugin)
-    return replace(
+    return dataclasses.replace(
         track,
         describe=describe,
         parameters=renderer.parameters,

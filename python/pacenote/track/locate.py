@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
@@ -23,8 +26,7 @@ from pacenote.track.source import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedTrack:
+class LocatedTrack(Struct, frozen=True):
     """The location of a track."""
 
     source: TrackSource
@@ -108,7 +110,7 @@ def _repository(request: TrackRequest, progress: Callable[[str], None] = lambda 
     repository = open_repository(
         name, request.repository_urls, request.home, offline=request.offline, progress=progress
     )
-    return replace(repository, rally_clones=request.rally_tracks)
+    return dataclasses.replace(repository, rally_clones=request.rally_tracks)
 
 
 def _track_by_name(repository: GitRepository, request: TrackRequest) -> LocatedTrack:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import quoted
 from pacenote.model.track import Corpus, CorpusGenerator, Documents
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTargets:
+class IndexTargets(Struct, frozen=True):
     """The indices and data streams that documents can be written to."""
 
     indices: tuple[str, ...]
@@ -20,8 +19,7 @@ class IndexTargets:
     """Names of its data streams."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Defaults:
+class _Defaults(Struct, frozen=True):
     """The defaults that a corpus sets for its files."""
 
     base_url: str | None
@@ -31,8 +29,7 @@ class _Defaults:
     data_stream: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _DocumentTarget:
+class _DocumentTarget(Struct, frozen=True):
     """The index or the data stream that the documents of a file are written to."""
 
     index: str | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
@@ -89,8 +90,7 @@ def _element(item: FieldReader, operations: Operations) -> Task | Parallel:
     return _task(item, operations, _Bounds())
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(Struct, frozen=True):
     """Bounds of a task, which tasks inherit from their parallel element."""
 
     warmup_iterations: int | None = None
@@ -109,8 +109,8 @@ def _bounds(item: FieldReader, parent: _Bounds) -> _Bounds:
         time_period=item.number("time-period", above=True),
         ramp_up_time_period=item.number("ramp-up-time-period"),
     )
-    stated = {name: getattr(element, name) for name in _Bounds.__slots__}
-    inherited = {name: getattr(parent, name) for name in _Bounds.__slots__}
+    stated = {name: getattr(element, name) for name in _Bounds.__struct_fields__}
+    inherited = {name: getattr(parent, name) for name in _Bounds.__struct_fields__}
     return _Bounds(**{name: inherited[name] if stated[name] is None else stated[name] for name in stated})
 
 

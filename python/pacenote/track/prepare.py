@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import UsageError
 from pacenote.model.engine import SERVERLESS
@@ -24,8 +26,7 @@ from pacenote.track.test_mode import for_test_mode
 from pacenote.track.typos import misspelled_keys, replaced_iterations
 
 
-@dataclass(frozen=True, slots=True)
-class SelectedTrack:
+class SelectedTrack(Struct, frozen=True):
     """A track with only the requested tasks."""
 
     track: Track
@@ -41,8 +42,7 @@ class SelectedTrack:
     """Tasks of the requested challenge without the pacing options."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedTrack:
+class PreparedTrack(Struct, frozen=True):
     """A track that is ready to run, and its challenge."""
 
     track: Track
@@ -142,7 +142,7 @@ def _challenge(challenge: Challenge, pacing: PacingOptions) -> Challenge:
         _parallel(element, pacing) if isinstance(element, Parallel) else _task(element, pacing)
         for element in challenge.schedule
     )
-    return dataclasses.replace(challenge, schedule=schedule)
+    return replace(challenge, schedule=schedule)
 
 
 def _parallel(parallel: Parallel, pacing: PacingOptions) -> Parallel:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import jinja2
 import jinja2.defaults
 import jinja2.meta
 import jinja2.nodes
+from msgspec import Struct
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted
@@ -45,8 +45,7 @@ RESERVED_NAMES = frozenset({"now", "glob", "build_flavor", "serverless_operator"
 _NOT_PARAMETERS = RESERVED_NAMES | {"rally", "benchmark", *jinja2.defaults.DEFAULT_NAMESPACE}
 
 
-@dataclass(frozen=True, slots=True)
-class RenderOptions:
+class RenderOptions(Struct, frozen=True):
     """Options for rendering, apart from text and parameters."""
 
     now: float

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from pacenote.errors import TrackError
@@ -38,7 +38,7 @@ def open_repository(
     """
     kind = RepositoryKind("track", DEFAULT_URL, TrackError)
     repository = git_repository.open_repository(kind, name_or_url, urls, home)
-    return replace(repository, offline=offline, progress=progress)
+    return dataclasses.replace(repository, offline=offline, progress=progress)
 
 
 def tracks_of(checkout: Checkout) -> FolderRepository:

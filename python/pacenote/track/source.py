@@ -6,9 +6,11 @@ import contextlib
 import glob
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError
 from pacenote.model.messages import did_you_mean, quoted, quoted_list
@@ -22,8 +24,7 @@ ENTRY_FILES = ("track.json", "workload.json")
 OUTSIDE_HINT = "move the file into that folder, or use --allow-outside-paths if you trust the track"
 
 
-@dataclass(frozen=True, slots=True)
-class TrackSource:
+class TrackSource(Struct, frozen=True):
     """The location of a track. Paths are absolute."""
 
     name: str
@@ -85,8 +86,7 @@ _MAX_DEPTH = 64
 """Folders above that of a track, at most: Python follows them with recursion."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderRepository:
+class FolderRepository(Struct, frozen=True):
     """Tracks in a folder, each in its own folder; the name of a track is its relative path."""
 
     root: Path
@@ -121,8 +121,7 @@ BUNDLED_REPOSITORY = "bundled"
 """The name that selects them in place of a repository (`--track-repository`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
+class SearchPlace(Struct, frozen=True):
     """Where a track was searched, for the error that it is not there; by default, nothing is said."""
 
     where: str = ""

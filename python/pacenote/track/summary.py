@@ -9,9 +9,10 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from pacenote.errors import TrackError
 from pacenote.model.decoding import parse_json
@@ -21,8 +22,7 @@ _FORMAT = 2
 _CHALLENGES = ("challenges", "test_procedures", "test-procedures")
 
 
-@dataclass(frozen=True, slots=True)
-class TrackSummary:
+class TrackSummary(Struct, frozen=True):
     """One line of the list."""
 
     name: str
@@ -155,7 +155,7 @@ def _read_cache(file: Path, signature: str) -> list[TrackSummary] | None:
 
 def _write_cache(file: Path, signature: str, summaries: list[TrackSummary]) -> None:
     """Writes the cache; if that fails, the tracks are read again next time."""
-    text = json.dumps({"signature": signature, "tracks": [asdict(summary) for summary in summaries]})
+    text = json.dumps({"signature": signature, "tracks": [to_builtins(summary) for summary in summaries]})
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         # The name cannot be known before: another user could have put a link there.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.model.track import (
     BUILT_IN_SCHEDULES,
@@ -31,7 +33,7 @@ def for_test_mode(track: Track) -> Track:
     (`documents-1k.json.bz2`). Tasks run one warm-up iteration and one measured iteration per client, or at
     most ten seconds, without a warm-up period or a target rate.
     """
-    return replace(
+    return dataclasses.replace(
         track,
         corpora=tuple(_corpus(corpus) for corpus in track.corpora),
         challenges=tuple(_challenge(challenge) for challenge in track.challenges),
@@ -64,7 +66,7 @@ def _documents(file: Documents) -> Documents:
 
 def _challenge(challenge: Challenge) -> Challenge:
     schedule = tuple(
-        replace(element, tasks=tuple(_task(task) for task in element.tasks))
+        dataclasses.replace(element, tasks=tuple(_task(task) for task in element.tasks))
         if isinstance(element, Parallel)
         else _task(element)
         for element in challenge.schedule
@@ -93,7 +95,7 @@ def _task(task: Task) -> Task:
         key = name.replace("_", "-")
         if key in params:
             params[key] = changes[name]
-    return replace(task, params=params, **changes)
+    return dataclasses.replace(task, params=params, **changes)
 
 
 _TARGETS = ("target-throughput", "target-interval", "ramp-up-time-period")

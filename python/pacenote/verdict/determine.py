@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.model.document_checks import DocumentCheck
@@ -118,8 +118,7 @@ def _void_findings(record: RaceRecord) -> Iterator[Finding]:
     yield from _missing_documents(check for check in record.documents if check.is_missing_documents)
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleFindings:
+class ScheduleFindings(Struct, frozen=True):
     """Findings about the schedules of the tasks of a race, with what caused them."""
 
     missed: tuple[Finding, ...]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
@@ -84,8 +85,7 @@ _SHORT_S = 0.1
 """Length of a race in seconds that always includes a tick of the kernel, which lasts 10 ms or less."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockStep:
+class ClockStep(Struct, frozen=True):
     """A jump of the wall clock."""
 
     at_s: float
@@ -95,8 +95,7 @@ class ClockStep:
     """Size of the jump in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostUse:
+class HostUse(Struct, frozen=True):
     """One of several hosts of a cluster, as the driver used it."""
 
     cluster: str
@@ -115,8 +114,7 @@ class HostUse:
     """How often a client stopped using the host because it had failed, until it could be reached again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoreTimes:
+class CoreTimes(Struct, frozen=True):
     """Times of the threads that send requests, as the kernel reports them; 0 for what it does not report."""
 
     waited_s: float

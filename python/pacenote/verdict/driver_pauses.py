@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.model.driver_facts import cpu_count, listed, number, part
@@ -170,8 +170,7 @@ def late_readings(
     return LateReadings(tuple(sorted(counts, reverse=True)), total_s)
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
+class _Gap(Struct, frozen=True):
     """A time of more than 0.5 s for which the driver did not run, or several ones during the same tasks."""
 
     at_s: float
@@ -213,8 +212,7 @@ def _gaps_s(gaps: Iterable[_Gap], task: TaskResult) -> float:
     return sum(gap.within_s(task) for gap in gaps)
 
 
-@dataclass(frozen=True, slots=True)
-class LateReadings:
+class LateReadings(Struct, frozen=True):
     """Readings of the driver's clocks that were late by less than their interval."""
 
     counts: tuple[tuple[float, float], ...] = ()
@@ -234,8 +232,7 @@ class LateReadings:
         return self.counts[0][0] if self.counts else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _PausedSecond:
+class _PausedSecond(Struct, frozen=True):
     """Pauses of the driver that fell on a reading of its clocks in a second, or in several ones: of a time
     that is only partly in the one that was asked for, the same part.
     """

@@ -8,7 +8,8 @@ No other program runs meanwhile, and a busy driver is not late: no time is lost 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.finding import EVERYTHING, Finding, doubtful_after
 from pacenote.model.result import TaskResult
@@ -34,8 +35,7 @@ _ADVICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Lateness:
+class _Lateness(Struct, frozen=True):
     """Lateness of readings during a task that may have changed its figures."""
 
     share: float

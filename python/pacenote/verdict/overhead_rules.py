@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.finding import Finding
 from pacenote.model.result import CleanUps, TaskResult
@@ -23,8 +24,7 @@ CLEANUP_FAILURE_SHARE = 0.01
 """Highest acceptable share of requests that clean up and fail: what they were to free stays in the engine."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Overhead:
+class _Overhead(Struct, frozen=True):
     """A reason why clients do something else than their operations."""
 
     text: str

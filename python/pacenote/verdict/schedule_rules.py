@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.model.driver_facts import late_joins
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
@@ -69,8 +71,7 @@ had it.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Delays:
+class Delays(Struct, frozen=True):
     """What may have kept tasks from their schedules, beside their own results."""
 
     driver: Mapping[str, object]
@@ -93,8 +94,7 @@ class Delays:
     """The tasks during which another one sent requests."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Slowness:
+class _Slowness(Struct, frozen=True):
     """A reason why a task did not keep to its schedule."""
 
     text: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
@@ -59,8 +59,7 @@ LESS_RETURNED = "let the runner return less, because all that it returns is kept
 _LESS_PYTHON = "let plug-ins compute less and wait only with await, or use fewer clients"
 
 
-@dataclass(frozen=True, slots=True)
-class _Delay:
+class _Delay(Struct, frozen=True):
     """What requests that were sent late had waited for."""
 
     text: str

@@ -2,9 +2,9 @@
 
 import argparse
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import blocks, compared
 from pacenote.cli.gates.comparison import parse_gates

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from compare.races import index, race, search
 from pacenote.cli.compare import comparison_page

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.store import MetricsStore

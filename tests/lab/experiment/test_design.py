@@ -2,7 +2,8 @@
 
 import itertools
 from collections import Counter
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lab.experiment.experiments import factors, pair
 from pacenote.lab.experiment.design import all_variants, plan_races, race_options

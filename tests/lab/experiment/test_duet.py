@@ -1,10 +1,10 @@
 """Duets: both variants race at the same time, each on a half of the machine."""
 
 from collections import Counter
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.experiments import HALVES, Lab, pair
 from pacenote.errors import UsageError

@@ -1,8 +1,7 @@
 """When an experiment may end early, and what it says meanwhile."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from compare.quality_races import with_values
 from compare.races import index, search

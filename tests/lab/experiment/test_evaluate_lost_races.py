@@ -1,9 +1,8 @@
 """What an evaluation does with races that failed, are void, or cannot be read."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.races import index, search
 from lab.experiment.experiments import Lab, evaluated, factors, pair, raced

@@ -2,9 +2,9 @@
 
 import math
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.experiments import factors, pair
 from pacenote.lab.experiment.planning import blocks_to_see, error_level, look_level, planned_effect

@@ -1,9 +1,8 @@
 """Runs of experiments whose races are stored without an engine: failures, kills, budgets, machines."""
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from lab.experiment.experiments import MACHINE, KilledError, Lab, factors, pair
 from pacenote.errors import StoreError

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.races import index, search
 from pacenote.errors import StoreError

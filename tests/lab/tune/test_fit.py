@@ -1,8 +1,7 @@
 """Knobs that are adapted to the machine, the track and the options that are given."""
 
-from dataclasses import replace
-
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.lab.tune.fit import Surroundings, fitted
 from pacenote.lab.tune.knob_file import BUNDLED, read_knobs

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import DownloadError, EngineError, PacenoteError, UsageError
 from pacenote.model.archive_options import ArchiveOptions
@@ -48,7 +49,7 @@ def from_server(
     request: EngineRequest, server: ScriptedServer, more: Mapping[str, str] | None = None
 ) -> EngineRequest:
     section = {"release.url": f"{server.url}/elasticsearch-{{{{VERSION}}}}.tar.gz", **(more or {})}
-    return replace(request, archive=ArchiveOptions(distributions=section))
+    return dataclasses.replace(request, archive=ArchiveOptions(distributions=section))
 
 
 def test_a_version_that_cannot_be_assembled_is_installed_from_its_archive(
@@ -66,7 +67,7 @@ def test_a_version_that_cannot_be_assembled_is_installed_from_its_archive(
     assert installation.archive is not None
     assert installation.archive.origin.address == f"{server.url}/{NAME}"
     assert installation.file.name == NAME
-    assert install_engine(replace(request, offline=True)).program == installation.program
+    assert install_engine(dataclasses.replace(request, offline=True)).program == installation.program
     assert server.count(f"/{NAME}") == 1
 
 
@@ -75,14 +76,14 @@ def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
     request_: EngineRequest, tmp_path: Path
 ) -> None:
     (tmp_path / NAME).write_bytes(pack(official_files()))
-    request = replace(request_, archive=ArchiveOptions(location=str(tmp_path / NAME)))
+    request = dataclasses.replace(request_, archive=ArchiveOptions(location=str(tmp_path / NAME)))
     said: list[str] = []
     installation = install_engine(request, lambda text, *_: said.append(text))
     assert installation.java.major >= 17
     assert f"{NAME} has no checksum beside it: it is used as it is" in said
     assert not any("cannot be assembled" in text for text in said)
     with pytest.raises(EngineError, match="no Java in /no/jdk"):
-        check_engine_request(replace(request, runtime_jdk="/no/jdk"))
+        check_engine_request(dataclasses.replace(request, runtime_jdk="/no/jdk"))
 
 
 @pytest.fixture
@@ -179,7 +180,9 @@ def test_a_version_that_the_vendor_does_not_have_is_refused_with_the_nearest_one
         check_requested_archive(source, layout, FetchSettings(), server.url)
     assert caught.value.hint == "the nearest versions are 8.16.1, 8.17.1"
     with pytest.raises(DownloadError) as caught:
-        check_requested_archive(replace(source, version="8.16.1"), layout, FetchSettings(), server.url)
+        check_requested_archive(
+            dataclasses.replace(source, version="8.16.1"), layout, FetchSettings(), server.url
+        )
     assert "--archive-mirror" in (caught.value.hint or "")
     put(server, b"archive")
     check_requested_archive(source, layout, FetchSettings(), server.url)
@@ -187,7 +190,7 @@ def test_a_version_that_the_vendor_does_not_have_is_refused_with_the_nearest_one
 
 
 def test_an_old_version_whose_archive_has_another_form_is_refused(request_: EngineRequest) -> None:
-    request = replace(request_, version="6.8.0", archive=ArchiveOptions(repository="release"))
+    request = dataclasses.replace(request_, version="6.8.0", archive=ArchiveOptions(repository="release"))
     with pytest.raises(UsageError, match=r"elasticsearch 6\.8\.0 cannot be started .* another form"):
         check_engine_request(request)
 
@@ -209,7 +212,7 @@ def test_an_engine_that_cannot_have_security_is_refused(
 ) -> None:
     for value in ("true", True) if distribution == "elasticsearch" else ("false", False):
         car = replace(request_.car, settings={setting: value})
-        request = replace(request_, distribution=distribution, version=version, car=car)
+        request = dataclasses.replace(request_, distribution=distribution, version=version, car=car)
         with pytest.raises(EngineError, match=rf"{setting}=\w+: .*{problem}"):
             check_engine_request(request)
 
@@ -238,7 +241,7 @@ def test_an_engine_that_was_not_used_is_removed(request_: EngineRequest, server:
 
 
 def with_plugins(request: EngineRequest, *names: str) -> EngineRequest:
-    return replace(request, car=replace(request.car, plugins=names))
+    return dataclasses.replace(request, car=replace(request.car, plugins=names))
 
 
 @pytest.mark.process
@@ -256,7 +259,7 @@ def test_plugins_are_installed_with_the_tool_of_the_engine(
     assert (home / "plugins" / "mapper" / "mapper.jar").exists()
     assert (home / "plugins" / "own" / "plugin-descriptor.properties").exists()
     assert not list((plain / "plugins").iterdir())
-    assert install_engine(replace(both, offline=True)).program.home == home
+    assert install_engine(dataclasses.replace(both, offline=True)).program.home == home
     assert server.count("/mapper-8.17.0.zip") == 1
 
 

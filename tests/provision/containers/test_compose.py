@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.provision.containers.compose import ContainerSpec, compose_document, compose_text

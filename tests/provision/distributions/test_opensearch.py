@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.provision.distributions.parts import NodePaths
 from pacenote.provision.distributions.registry import find_distribution

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.client_options import ClientOptions, TlsOptions

@@ -5,10 +5,10 @@ and a trend.
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.races import blocks, changed, compared, index, race
 from compare.test_trend import nights, step, trend_of

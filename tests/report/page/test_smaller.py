@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pacenote.model.comparison import Comparison, MetricComparison, RaceGroup
 from pacenote.report.page.comparison.build import build_comparison_page

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.report.page.drawing import (
     Bar,

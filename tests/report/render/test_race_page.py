@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from importlib.resources import files
+
+from msgspec.structs import replace
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer
 from pacenote.model.failure_group import FailureGroup

@@ -7,11 +7,11 @@ import io
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from rich.console import Console
 
 from pacenote.model.data_options import StartingState

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.cli.gates.metrics import PRIMARY, gate_metrics, lacking_labels
 from pacenote.cli.gates.requirements import NoWorse, unmet_metrics, unshown_labels
@@ -44,8 +45,7 @@ _NAMED = 5
 """Number of metrics that fired and are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictGate:
+class VerdictGate(Struct, frozen=True):
     """A verdict on metrics that makes the command fail."""
 
     word: str
@@ -68,8 +68,7 @@ class VerdictGate:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class GateResult:
+class GateResult(Struct, frozen=True):
     """What the gates say of a comparison."""
 
     text: str

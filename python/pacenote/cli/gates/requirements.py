@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.cli.gates.metrics import PRIMARY, gate_metrics, lacking_labels
 from pacenote.cli.options import values
@@ -22,8 +23,7 @@ _NAMED = 3
 """Number of metrics that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoWorse:
+class NoWorse(Struct, frozen=True):
     """The requirement that metrics are shown to have become worse by less than a limit: a test of
     non-inferiority. Without an interval, nothing is shown.
     """

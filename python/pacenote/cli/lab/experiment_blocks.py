@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.lab.experiment_dry_run import known_noise

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.lab.experiment_check import RaceOptionCheck
@@ -39,8 +40,7 @@ _RATES = ("throughput", "throughput-min", "throughput-median", "throughput-max")
 _CLUSTER = ("target-hosts", "pipeline")
 
 
-@dataclass(frozen=True, slots=True)
-class NewPlan:
+class NewPlan(Struct, frozen=True):
     """The plan of a search that has no folder yet."""
 
     _plan: TunePlan
@@ -151,7 +151,7 @@ def _is_read(knob: Knob, race: dict[str, object], prepared: PreparedTrack, check
 
 
 def _without_other_challenges(prepared: PreparedTrack) -> object:
-    return replace(prepared.track, challenges=(), params={}), prepared.challenge
+    return dataclasses.replace(prepared.track, challenges=(), params={}), prepared.challenge
 
 
 def _check_confirmation(plan: TunePlan, check: RaceOptionCheck) -> None:

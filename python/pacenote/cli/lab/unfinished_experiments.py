@@ -5,7 +5,8 @@ difference shows, needs the wider intervals of the experiment's looks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.compare.pairing import EXPERIMENT_TAG
 from pacenote.errors import PacenoteError, StoreError
@@ -16,8 +17,7 @@ from pacenote.model.user_tags import tag_texts
 from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 
 
-@dataclass(frozen=True, slots=True)
-class UnfinishedExperiment:
+class UnfinishedExperiment(Struct, frozen=True):
     """An experiment that still has races to run, or of which that is not known."""
 
     note: str

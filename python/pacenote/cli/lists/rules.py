@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.tables import Fit, table
@@ -35,7 +36,7 @@ def list_rules(options: argparse.Namespace, console: Console) -> str:
 def list_figures(options: argparse.Namespace, console: Console) -> str:
     """Returns the figures of the catalogue as text or JSON."""
     if options.format == "json":
-        return json_text([asdict(figure) for figure in FIGURES.values()])
+        return json_text([to_builtins(figure) for figure in FIGURES.values()])
     rows = [(each.name, each.unit, each.source, each.meaning) for each in FIGURES.values()]
     headers = ("Figure", "Unit", "Source", "Meaning")
     return table(headers, rows, Fit(console.result_width, ((3, 30),), wraps_last=True))

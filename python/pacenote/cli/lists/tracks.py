@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Iterable
-from dataclasses import asdict, replace
+
+from msgspec import to_builtins
 
 from pacenote.cli.console import Console
 from pacenote.cli.options.track import check_source
@@ -44,7 +46,7 @@ def list_tracks(options: argparse.Namespace, console: Console) -> str:
     else:
         tracks = _summaries(_repositories(options, console))
     if options.format == "json":
-        return json_text([asdict(summary) for summary in tracks])
+        return json_text([to_builtins(summary) for summary in tracks])
     fit = Fit(console.result_width, _SHORTENED, _DROPPED)
     return table(_COLUMNS, [_cells(summary) for summary in tracks], fit) if tracks else "No tracks found.\n"
 
@@ -109,7 +111,7 @@ def _repository(options: argparse.Namespace, console: Console) -> GitRepository:
         offline=options.offline,
         progress=console.step,
     )
-    return replace(repository, rally_clones=options.rally_tracks)
+    return dataclasses.replace(repository, rally_clones=options.rally_tracks)
 
 
 def _checkout(repository: GitRepository, options: argparse.Namespace, console: Console) -> Checkout:

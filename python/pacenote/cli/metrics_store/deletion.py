@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.cli.console import Console
 from pacenote.errors import StoreError
@@ -18,8 +19,7 @@ from pacenote.store.race_store import AmbiguousRace, RaceStore, is_race_id
 _HERE_ONLY = "`--no-metrics-store` deletes only what is on this machine"
 
 
-@dataclass(frozen=True, slots=True)
-class _FoundRace:
+class _FoundRace(Struct, frozen=True):
     """A race to delete."""
 
     race_id: str

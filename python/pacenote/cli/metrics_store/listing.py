@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.options.metrics_store import store_client
@@ -31,8 +33,7 @@ _LISTED_HERE = "only what is on this machine is listed"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class ListedRace:
+class ListedRace(Struct, frozen=True):
     """A race in a list."""
 
     summary: RaceSummary

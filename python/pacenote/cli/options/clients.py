@@ -10,10 +10,11 @@ import base64
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from pacenote.cli.options.values import DEFAULT_CLUSTER
 from pacenote.cli.parser import similar
@@ -107,8 +108,7 @@ _ACCEPTED_ENCODINGS = ("gzip", "identity")
 """Content encodings of replies that the driver decodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientOptionsByCluster:
+class ClientOptionsByCluster(Struct, frozen=True):
     """The client options that the user has given."""
 
     clusters: Mapping[str, ClientOptions]
@@ -247,8 +247,7 @@ def _read(given: Mapping[str, Any], flags: Collection[str]) -> ClientOptions:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _OptionReader:
+class _OptionReader(Struct, frozen=True):
     """Reads the options of one cluster; every method raises UsageError."""
 
     given: Mapping[str, Any]

@@ -29,6 +29,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from pacenote.cli.options.command_trust import FILE
 from pacenote.cli.options.configured import ConfiguredOption, read_configuration_file
 from pacenote.cli.options.credentials import (
@@ -122,8 +125,7 @@ class Configuration:
     """Credentials that are not used, because they belong to another address."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationNotes:
+class ConfigurationNotes(Struct, frozen=True):
     """What the user has to know about the configuration of a command."""
 
     warnings: tuple[str, ...] = ()
@@ -133,17 +135,16 @@ class ConfigurationNotes:
     """The file of the working folder if it changes anything for the command, otherwise empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FileSettings:
+class _FileSettings(Struct, frozen=True):
     """What one file sets."""
 
     file: Path
     """Its path."""
 
-    options: Mapping[str, ConfiguredOption] = field(default_factory=dict)
+    options: Mapping[str, ConfiguredOption] = msgspec.field(default_factory=dict)
     """Options by name without dashes."""
 
-    sections: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sections: Mapping[str, Mapping[str, str]] = msgspec.field(default_factory=dict)
     """The sections that are not commands."""
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import UsageError
 from pacenote.system.regular_files import read_regular_file
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredOption:
+class ConfiguredOption(Struct, frozen=True):
     """A configured value of an option."""
 
     value: object

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.cli.options.configured import ConfiguredOption
 
@@ -24,8 +26,7 @@ STORE_CREDENTIALS = ("datastore.user", "datastore.password", "datastore.api_key"
 """The keys of `[reporting]` with credentials."""
 
 
-@dataclass(frozen=True, slots=True)
-class WithheldCredentials:
+class WithheldCredentials(Struct, frozen=True):
     """Credentials that are not used, because they belong to another address."""
 
     option: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.options.configured import file_cannot_be_read
@@ -60,8 +61,7 @@ _FILE_ENDING = ".json"
 """The ending of values that lists and dictionaries are read from: they name files."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderConfiguration:
+class FolderConfiguration(Struct, frozen=True):
     """The configuration file of a folder, as it was read."""
 
     path: Path

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pacenote.cli.output.progress_text import failures_text, silence_text, wait_text
@@ -68,8 +68,7 @@ _WHOLE_S = 10.0
 """Seconds of a finished task from which on its time has no fractions."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A line of the table."""
 
     name: str
@@ -79,8 +78,7 @@ class _Row:
     """What is wrong with the task; empty if nothing is."""
 
 
-@dataclass(slots=True)
-class _Recent:
+class _Recent(Struct):
     """What a running task did in its last seconds."""
 
     began_s: float

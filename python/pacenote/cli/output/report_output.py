@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.gates.thresholds import add_threshold_option

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from pacenote.cli.console import Console
 from pacenote.cli.output.named_file import opened_named_file
@@ -38,8 +39,7 @@ _REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """What the stacks are read from."""
 
     recording: Recording

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from pacenote.model.printable import shortened, single_line, whole_line
 
 _GAP = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """How a table fits a terminal."""
 
     width: int | None

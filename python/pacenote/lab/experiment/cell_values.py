@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.compare.metrics import smallest_effect_of
 from pacenote.lab.experiment.design import cells, screening_cells
@@ -21,8 +23,7 @@ from pacenote.stats.sweep import BestRegion, best_region
 from pacenote.stats.words import word_of
 
 
-@dataclass(frozen=True, slots=True)
-class CellRaces:
+class CellRaces(Struct, frozen=True):
     """The races of an experiment with factors."""
 
     values: Mapping[tuple[str, int], Mapping[MetricId, float]]

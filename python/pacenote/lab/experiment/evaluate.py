@@ -7,9 +7,10 @@ exist, becomes a note.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.compare.groups import compare_groups
 from pacenote.compare.metrics import race_metrics

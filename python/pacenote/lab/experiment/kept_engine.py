@@ -7,8 +7,9 @@ import socket
 import uuid
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError, Interrupted
 from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
@@ -31,8 +32,7 @@ def starts_engine(options: Options) -> bool:
     return "target-hosts" not in options and options.get("pipeline") != "benchmark-only"
 
 
-@dataclass(frozen=True, slots=True)
-class ChildRaces:
+class ChildRaces(Struct, frozen=True):
     """Runs each race as `pacenote race` in a process of its own, which ends with this one."""
 
     needs_new_engine: Callable[[str, object], bool]

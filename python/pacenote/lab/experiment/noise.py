@@ -6,10 +6,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
+
+from msgspec import Struct
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
 from pacenote.compare.race_findings import RaceDoubts
@@ -38,8 +39,7 @@ _ERROR_RATE = "error-rate"
 """How labels of error rates begin, whose noise is not used: their changes are not relative."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredNoise:
+class StoredNoise(Struct, frozen=True):
     """The noise of a metric that an experiment has measured."""
 
     label: str

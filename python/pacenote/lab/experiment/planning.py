@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.lab.experiment.design import all_variants
 from pacenote.model.experiment import Experiment

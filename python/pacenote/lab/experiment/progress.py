@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
@@ -33,8 +34,7 @@ least one is.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class BlockRaces:
+class BlockRaces(Struct, frozen=True):
     """The races of some variants in the blocks in which all of them have ended."""
 
     blocks: tuple[tuple[str, ...], ...]
@@ -87,8 +87,7 @@ class BlockRaces:
         return BlockRaces(kept, self.failed, self.void, len(self.blocks) - len(kept))
 
 
-@dataclass(frozen=True, slots=True)
-class _Dropped:
+class _Dropped(Struct, frozen=True):
     """Which races are not run any more; asked for each race of a plan."""
 
     variants: Container[tuple[int, str]]

@@ -9,8 +9,9 @@ says.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.machine import read_machine
@@ -31,8 +32,7 @@ _LARGEST_SHARE = 0.5
 """Share of the memory that the largest heap may have: the rest is for the page cache and the driver."""
 
 
-@dataclass(frozen=True, slots=True)
-class BundledExperiment:
+class BundledExperiment(Struct, frozen=True):
     """A bundled experiment."""
 
     name: str

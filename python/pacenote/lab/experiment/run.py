@@ -11,12 +11,12 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildExit, Show
@@ -110,8 +110,7 @@ _DISK_FULL = ("the disk is full", "No space left on device")
 """What messages of a race say if a disk is full."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentRun:
+class ExperimentRun(Struct, frozen=True):
     """An experiment with everything that running it needs."""
 
     experiment: Experiment
@@ -145,8 +144,7 @@ class ExperimentRun:
     """The folder of the data files of races whose options name none; None for that of the home folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnd:
+class RunEnd(Struct, frozen=True):
     """How far an experiment came."""
 
     progress: ExperimentProgress

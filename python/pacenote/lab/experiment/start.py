@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pacenote.lab.experiment.design import plan_races
 from pacenote.lab.experiment.halves import machine_halves

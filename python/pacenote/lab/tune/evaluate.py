@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean, median
+
+from msgspec.structs import replace
 
 from pacenote.compare.metrics import expanded_primary
 from pacenote.lab.experiment.evaluate import Evaluation

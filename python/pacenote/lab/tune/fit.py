@@ -5,8 +5,8 @@ pure.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.lab.experiment.options import REPEATED
@@ -18,8 +18,7 @@ _TRACK = "track-params."
 _HEAP = "car-params.heap_size"
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What knobs are adapted to."""
 
     race: Options
@@ -47,8 +46,7 @@ class Surroundings:
     """Returns whether the chosen challenge reads what a knob sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class FittedKnobs:
+class FittedKnobs(Struct, frozen=True):
     """Knobs that can be used."""
 
     knobs: tuple[Knob, ...]

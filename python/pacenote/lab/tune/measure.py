@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.compare.metrics import Datum, expanded_primary, race_metrics
@@ -37,8 +37,7 @@ _DIRECTIONS = {
 _OBJECTIVE_HINT = "for example --objective=throughput:index-append, or --objective=p99:term"
 
 
-@dataclass(frozen=True, slots=True)
-class RaceMeasures:
+class RaceMeasures(Struct, frozen=True):
     """The objective and the limits in one race."""
 
     objective: float | None = None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from pacenote.errors import StoreError
@@ -47,8 +47,7 @@ class TuneListener(Protocol):
         """A race reports its progress."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuneRun:
+class TuneRun(Struct, frozen=True):
     """A search with everything that running it needs."""
 
     folder: TuneFolder
@@ -82,8 +81,7 @@ class TuneRun:
     """Seconds of the races from now on; None keeps the budget."""
 
 
-@dataclass(frozen=True, slots=True)
-class TuneEnd:
+class TuneEnd(Struct, frozen=True):
     """How far a search came."""
 
     state: TuneProgress

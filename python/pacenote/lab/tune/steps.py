@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from statistics import fmean, median
+
+from msgspec import Struct
 
 from pacenote.lab.tune.candidates import combinations, default_levels, settings
 from pacenote.lab.tune.progress import MAX_FAILURES, TuneProgress
@@ -53,16 +54,14 @@ _RESERVE = 1.2
 """How much longer the races of the confirmation may take than those of the search."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suggest:
+class Suggest(Struct, frozen=True):
     """New candidates race from now on."""
 
     candidates: tuple[Candidate, ...]
     """The candidates."""
 
 
-@dataclass(frozen=True, slots=True)
-class Race:
+class Race(Struct, frozen=True):
     """A candidate races."""
 
     candidate: int
@@ -75,8 +74,7 @@ class Race:
     """The seed of the block."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndBlock:
+class EndBlock(Struct, frozen=True):
     """A block is complete."""
 
     block: int
@@ -86,8 +84,7 @@ class EndBlock:
     """The candidates that drop out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choose:
+class Choose(Struct, frozen=True):
     """The search is over."""
 
     candidate: int
@@ -97,16 +94,14 @@ class Choose:
     """Why it is over."""
 
 
-@dataclass(frozen=True, slots=True)
-class Confirm:
+class Confirm(Struct, frozen=True):
     """The winner races against the default."""
 
     candidate: int
     """The winner."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """The search cannot go on."""
 
     reason: str

@@ -6,8 +6,9 @@ An operation waits for the streams before it. Each inner operation is also recor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.messages import did_you_mean, quoted, quoted_list

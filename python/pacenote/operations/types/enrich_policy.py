@@ -6,7 +6,7 @@ the policies are executed, because a policy reads only documents that are visibl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.operations.base import CompileContext, CompiledOperation, OperationType

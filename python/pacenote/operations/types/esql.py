@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.model.assertion import DetailsKind
 from pacenote.model.field_reader import FieldReader

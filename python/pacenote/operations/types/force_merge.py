@@ -6,7 +6,7 @@ background, and its task is polled every `poll-period` seconds until it is compl
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import (

@@ -4,7 +4,7 @@ until it is complete, unless `retry-until-success` is false.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import CallSequence, CheckAsyncSearch, PollPolicy

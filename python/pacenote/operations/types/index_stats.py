@@ -5,7 +5,7 @@ Without a condition, fails if a shard did not answer.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import CallSequence, CheckShards

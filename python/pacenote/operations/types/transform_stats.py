@@ -5,7 +5,7 @@ A name may match several transforms; the condition applies to the first.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from pacenote.model.field_reader import FieldReader
 from pacenote.model.work import CallSequence

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from pacenote.errors import TrackError
 from pacenote.model import track as model
@@ -50,7 +52,7 @@ def to_model(track: rally.Track, before: model.Track) -> model.Track:
     """
     frozen = _Freezer()
     try:
-        return replace(
+        return dataclasses.replace(
             before,
             name=track.name,
             meta=track.meta_data,
@@ -246,12 +248,12 @@ class _Freezer:
         tasks = tuple(map(self._task, element.tasks))
         origin: model.Parallel = element.origin or model.Parallel(())
         completed_by = _completed_by(element.tasks)
-        return replace(origin, tasks=tasks, clients=element.wanted, completed_by=completed_by)
+        return dataclasses.replace(origin, tasks=tasks, clients=element.wanted, completed_by=completed_by)
 
     def _task(self, task: rally.Task) -> model.Task:
         origin: model.Task = task.origin or model.Task(task.name, self._operation(task.operation))
         rate, interval = _pace(task, origin)
-        return replace(
+        return dataclasses.replace(
             origin,
             name=task.name,
             operation=self._operation(task.operation),
@@ -281,7 +283,7 @@ class _Freezer:
             if operation.param_source:
                 params["param-source"] = operation.param_source
             origin = operation.origin or model.Operation(operation.name, operation.type)
-            known = replace(
+            known = dataclasses.replace(
                 origin,
                 name=operation.name,
                 type=_type_name(operation.type),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class FailedRequests:
+class FailedRequests(Struct):
     """Counts the requests of one operation that had an error status or no reply."""
 
     count: int = 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from contextvars import ContextVar, Token
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
+from msgspec import Struct
 
-@dataclass(slots=True)
-class RequestContext:
+
+class RequestContext(Struct):
     """Request times of one operation that runs in Python, in seconds of `time.perf_counter`."""
 
     raw: bool = False

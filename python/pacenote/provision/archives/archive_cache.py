@@ -17,6 +17,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from pacenote.errors import DownloadError, EngineError, UsageError
 from pacenote.fetch.cancellation import Cancellation
 from pacenote.fetch.disk import disk_error
@@ -50,8 +52,7 @@ _SHOWN_DIGITS = 16
 _MIRROR_HINT = "check the network, or name a server that has the archives with --archive-mirror"
 
 
-@dataclass(frozen=True, slots=True)
-class CachedArchive:
+class CachedArchive(Struct, frozen=True):
     """A verified archive on this machine."""
 
     path: Path
@@ -131,8 +132,7 @@ def is_available_offline(source: ArchiveSource, cache: Path) -> bool:
     return is_file(path) and (source.is_file or is_file(_checksum_file(path)))
 
 
-@dataclass(frozen=True, slots=True)
-class CacheLimits:
+class CacheLimits(Struct, frozen=True):
     """What is kept of archives."""
 
     days: float = DEFAULT_CACHE_DAYS
@@ -171,8 +171,7 @@ def sha512_of(path: Path, report: Callable[[int], None] = lambda _: None) -> str
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _CacheEntry:
+class _CacheEntry(Struct, frozen=True, order=True):
     used: float
     size: int
     folder: Path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import DownloadError, EngineError, UsageError
 from pacenote.fetch.download import NotAvailable
@@ -39,8 +40,7 @@ _SHOWN_DIGITS = 16
 _FOLDER_PREFIX = "official-"
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledArchive:
+class InstalledArchive(Struct, frozen=True):
     """An unpacked archive."""
 
     tree: EngineTree

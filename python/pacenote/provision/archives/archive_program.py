@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.provision.archives.engine_tree import RUNTIME_FOLDERS, EngineTree, copy_tree
@@ -40,8 +41,7 @@ _GC_LOG = re.compile(r"\s*(\d+(-\d*)?:)?-(Xlog:gc|Xlog:disable|Xloggc:)")
 _OTHER_COLLECTOR = re.compile(r"-XX:\+Use(?!G1)\w+GC$")
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveProgram:
+class ArchiveProgram(Struct, frozen=True):
     """An engine in its official archive, started with its own script.
 
     Every node has a copy of the engine, whose large files are links to the unpacked archive, so that plugins

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.provision.distributions.official import OFFICIAL_ARCHIVES, OfficialArchive
@@ -26,8 +27,7 @@ RUNTIME_FOLDERS = ("data", "logs")
 _VERSION = r"\d{1,9}\.\d{1,9}\.\d{1,9}[\w.-]{0,60}"
 
 
-@dataclass(frozen=True, slots=True)
-class EngineTree:
+class EngineTree(Struct, frozen=True):
     """An unpacked archive."""
 
     folder: Path

@@ -14,9 +14,10 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Self
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
@@ -139,8 +140,7 @@ def _extract(archive: Path, folder: Path, progress: ProgressCallback) -> None:
         raise _Refused("it is empty")
 
 
-@dataclass(slots=True)
-class _MemberWriter:
+class _MemberWriter(Struct):
     """Writes the members of one archive."""
 
     folder: Path

@@ -12,8 +12,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
@@ -38,8 +40,7 @@ _POLL_S = 0.5
 _CAUSE = re.compile(r"^(?:ERROR: |-> Failed|Exception in thread|\S*Exception: )(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Tool:
+class _Tool(Struct, frozen=True):
     """The tool in a copy that is being built."""
 
     tree: EngineTree
@@ -79,8 +80,7 @@ def install_plugins(
     return replace(tree, folder=target)
 
 
-@dataclass(frozen=True, slots=True)
-class _Build:
+class _Build(Struct, frozen=True):
     folder: Path
     layout: EngineLayout
 

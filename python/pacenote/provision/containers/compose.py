@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.model.decoding import parse_json
@@ -30,8 +31,7 @@ _MEMLOCK = {"soft": -1, "hard": -1}
 _OPEN_FILES = {"soft": 65_536, "hard": 65_536}
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSpec:
+class ContainerSpec(Struct, frozen=True):
     """The container to start."""
 
     distribution: str
@@ -96,8 +96,7 @@ def compose_text(spec: ContainerSpec, home: Path) -> str:
     return json.dumps({**compose_document(spec), _HOME: str(real_path(home))}, indent=2) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ComposedEngine:
+class ComposedEngine(Struct, frozen=True):
     """The engine that a compose file describes."""
 
     image: str

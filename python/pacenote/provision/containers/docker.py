@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
@@ -36,8 +37,7 @@ def check_docker() -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ComposeProject:
+class ComposeProject(Struct, frozen=True):
     """A compose file that is run under a name of its own."""
 
     name: str

@@ -15,9 +15,10 @@ import shutil
 import subprocess
 import time
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+
+from msgspec import Struct
 
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error, replace_text
@@ -191,8 +192,7 @@ def cleanup_containers(home: Path) -> tuple[str, ...]:
     return tuple(stopped)
 
 
-@dataclass(frozen=True, slots=True)
-class RunningContainer:
+class RunningContainer(Struct, frozen=True):
     """A container of a command that runs."""
 
     id: str

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.provision.java import JavaRange
 from pacenote.units import whole_number
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalPart:
+class OptionalPart(Struct, frozen=True):
     """A part that not every archive of an engine has, and the settings of a node that has it."""
 
     folder: str
@@ -21,8 +21,7 @@ class OptionalPart:
     """The first version that has the settings."""
 
 
-@dataclass(frozen=True, slots=True)
-class OfficialArchive:
+class OfficialArchive(Struct, frozen=True):
     """The archives of one engine."""
 
     name: str

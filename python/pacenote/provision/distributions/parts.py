@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class RootArtifact:
+
+class RootArtifact(Struct, frozen=True):
     """A Maven artifact of `lib/`, whose dependencies are added."""
 
     group: str
@@ -25,8 +25,7 @@ class RootArtifact:
     """Size in bytes of an artifact with a checksum; otherwise 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleDefinition:
+class ModuleDefinition(Struct, frozen=True):
     """A module that the repository may have."""
 
     group: str
@@ -41,8 +40,7 @@ class ModuleDefinition:
     """Whether the engine cannot run without it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePaths:
+class NodePaths(Struct, frozen=True):
     """The folders that a running node uses."""
 
     home: Path
@@ -64,8 +62,7 @@ class NodePaths:
         return [str(self.data), *map(str, self.more_data)] if self.more_data else str(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedJar:
+class PlacedJar(Struct, frozen=True):
     """A jar that the engine expects in a folder of its own."""
 
     jar: str
@@ -74,8 +71,7 @@ class PlacedJar:
     """The folder in the installation."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedFile:
+class ExtractedFile(Struct, frozen=True):
     """A file that is taken out of a jar."""
 
     jar: str
@@ -86,8 +82,7 @@ class ExtractedFile:
     """The path of the file in the installation."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
+class WrittenFile(Struct, frozen=True):
     """A text file."""
 
     path: str
@@ -96,8 +91,7 @@ class WrittenFile:
     """The content."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledJar:
+class CompiledJar(Struct, frozen=True):
     """A jar that is compiled from Java sources of Pacenote (`provision/supplied`)."""
 
     path: str
@@ -108,8 +102,7 @@ class CompiledJar:
     """Attributes of the manifest."""
 
 
-@dataclass(frozen=True, slots=True)
-class OptionalModules:
+class OptionalModules(Struct, frozen=True):
     """A copy of a jar of `lib/` whose module descriptor requires some modules of Java only if they exist."""
 
     jar: str

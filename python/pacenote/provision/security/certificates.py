@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from pacenote.errors import EngineError
 from pacenote.model.printable import single_line
 
@@ -58,8 +60,7 @@ class NodeCertificate:
     """Its private key, in PEM format and not encrypted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterCertificates:
+class ClusterCertificates(Struct, frozen=True):
     """The certificates of a cluster."""
 
     authority: str

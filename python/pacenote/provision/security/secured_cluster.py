@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.errors import EngineError, UsageError
 from pacenote.fetch.disk import disk_error, replace_text
@@ -42,8 +44,7 @@ _HOOK_AUTHORITY = Path("ca", "ca.crt")
 """Where hooks of Rally's team repository have the authority that signs the certificates they make."""
 
 
-@dataclass(frozen=True, slots=True)
-class SecurityRequest:
+class SecurityRequest(Struct, frozen=True):
     """What the security of an engine depends on."""
 
     car: Car

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.provision.engine_program import EngineProgram, NodeSetup, ProgramCommand
 from pacenote.provision.security.certificates import ClusterCertificates
@@ -50,8 +52,7 @@ def given_files(settings: Mapping[str, object]) -> Iterator[tuple[str, Path]]:
                     yield name, Path(str(text))
 
 
-@dataclass(frozen=True, slots=True)
-class SecuredProgram:
+class SecuredProgram(Struct, frozen=True):
     """An engine whose nodes have security.
 
     What a car or the user sets is used as it is. Engines only read files in their config folder, so that

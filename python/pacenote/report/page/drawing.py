@@ -6,8 +6,9 @@ drawing fits a phone and a desk, while texts and dots keep their sizes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.report.page.tone import Tone
 
@@ -21,8 +22,7 @@ CaptionAnchor = Literal["start", "middle", "end"]
 """Which part of a caption is at its position."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(Struct, frozen=True):
     """A value."""
 
     x: float
@@ -41,8 +41,7 @@ class Dot:
     """What it is, shown on demand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stroke:
+class Stroke(Struct, frozen=True):
     """A straight line."""
 
     x: float
@@ -70,8 +69,7 @@ class Stroke:
     """What it is, shown on demand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(Struct, frozen=True):
     """A filled rectangle."""
 
     x: float
@@ -99,8 +97,7 @@ class Bar:
     """What it is, shown on demand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(Struct, frozen=True):
     """A line through points, or the area that they surround."""
 
     points: tuple[tuple[float, float], ...]
@@ -113,8 +110,7 @@ class Trace:
     """Whether it is an area, behind the other marks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caption:
+class Caption(Struct, frozen=True):
     """A short text beside the marks."""
 
     x: float
@@ -137,8 +133,7 @@ Mark = Dot | Stroke | Bar | Trace | Caption
 """A part of a drawing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """A labelled position of the axis."""
 
     x: float
@@ -151,8 +146,7 @@ class Tick:
     """Whether its line stands out, as that of no change does."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawingRow:
+class DrawingRow(Struct, frozen=True):
     """Marks beside a label. Those that come later are drawn over the others."""
 
     label: str
@@ -171,8 +165,7 @@ class DrawingRow:
     """Its height in pixels."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyEntry:
+class KeyEntry(Struct, frozen=True):
     """What a style of a drawing means."""
 
     style: MarkStyle
@@ -185,8 +178,7 @@ class KeyEntry:
     """The form of the marks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A chart that is drawn without a script."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.report.page.drawing import KeyEntry, MarkStyle
 from pacenote.report.recording.flame_frames import MOST_LEVELS, FlameFrame, FlameFrames
@@ -28,8 +29,7 @@ _LEAST_LABELLED = 0.02
 """Share of a frame from which it has room for a part of its name."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlameBar:
+class FlameBar(Struct, frozen=True):
     """A frame of a flame graph."""
 
     x: float
@@ -51,8 +51,7 @@ class FlameBar:
     """What it is, shown on demand."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlameDrawing:
+class FlameDrawing(Struct, frozen=True):
     """A flame graph."""
 
     id: str

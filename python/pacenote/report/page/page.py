@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.report.page.drawing import Drawing
 from pacenote.report.page.flame_drawing import FlameDrawing
@@ -10,8 +10,7 @@ from pacenote.report.page.time_charts import Chart, CurveChart, HeatMap, TimeAxi
 from pacenote.report.page.tone import Tone
 
 
-@dataclass(frozen=True, slots=True)
-class PageCell:
+class PageCell(Struct, frozen=True):
     """A value of a table."""
 
     text: str
@@ -24,8 +23,7 @@ class PageCell:
     """How it is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageColumn:
+class PageColumn(Struct, frozen=True):
     """A column of a table."""
 
     heading: str
@@ -35,8 +33,7 @@ class PageColumn:
     """Whether its cells are aligned to the right."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowGroup:
+class RowGroup(Struct, frozen=True):
     """Rows of a table below one heading."""
 
     heading: str
@@ -55,8 +52,7 @@ class RowGroup:
     """Where its last row ends, in the unit of the first column; None if that does not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageTable:
+class PageTable(Struct, frozen=True):
     """A table."""
 
     id: str
@@ -78,8 +74,7 @@ class PageTable:
     """Whether it is shown only on demand."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A paragraph."""
 
     text: str
@@ -89,24 +84,21 @@ class Text:
     """How it is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class PageCommand:
+class PageCommand(Struct, frozen=True):
     """A command to enter."""
 
     text: str
     """The command."""
 
 
-@dataclass(frozen=True, slots=True)
-class FactList:
+class FactList(Struct, frozen=True):
     """Labels with texts."""
 
     facts: tuple[tuple[str, str], ...]
     """Each label with its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A titled entry of a list."""
 
     title: str
@@ -119,8 +111,7 @@ class Item:
     """How its title is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemList:
+class ItemList(Struct, frozen=True):
     """A list of titled entries."""
 
     title: str
@@ -148,8 +139,7 @@ Block = (
 """A part of a section."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of the page with a heading."""
 
     id: str
@@ -165,8 +155,7 @@ class Section:
     """Whether it is on paper, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFigure:
+class KeyFigure(Struct, frozen=True):
     """One of the first figures of the page."""
 
     label: str
@@ -182,8 +171,7 @@ class KeyFigure:
     """How it is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question with its answer."""
 
     question: str
@@ -193,8 +181,7 @@ class Question:
     """The answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPage:
+class ReportPage(Struct, frozen=True):
     """A page."""
 
     title: str

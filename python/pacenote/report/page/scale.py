@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.report.page.drawing import Tick
 
@@ -17,8 +18,7 @@ _STEPS = (1.0, 2.0, 5.0, 10.0)
 _FACTORS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """Maps values to shares of the width or the height of a drawing."""
 
     low: float

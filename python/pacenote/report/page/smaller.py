@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.report.page.drawing import Bar, Caption, Dot, Drawing, DrawingRow, Mark, Trace
 from pacenote.report.page.page import Block, ItemList, PageTable, ReportPage, RowGroup, Section, Text
 from pacenote.units import format_count
 
 
-@dataclass(frozen=True, slots=True)
-class PageLimits:
+class PageLimits(Struct, frozen=True):
     """How much of a page is kept."""
 
     dots: int

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 LineStyle = Literal["line", "thin", "dashed", "faint", "band", "bar"]
 """How values over time are shown: a line, a thin or dashed one, a line in the background, an area between two
@@ -11,8 +12,7 @@ columns, or bars.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ChartLine:
+class ChartLine(Struct, frozen=True):
     """Values of a chart over time."""
 
     label: str
@@ -28,8 +28,7 @@ class ChartLine:
     """The other column of a band."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """A chart over the time of the race, which is the first column of its table."""
 
     id: str
@@ -57,8 +56,7 @@ class Chart:
     """Whether the axis of the values is logarithmic."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
+class HeatMap(Struct, frozen=True):
     """A chart of the number of operations by time and duration. The columns of its table after the first one
     are levels of durations.
     """
@@ -82,8 +80,7 @@ class HeatMap:
     """Length of a row in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """Percentiles of one task."""
 
     name: str
@@ -93,8 +90,7 @@ class Curve:
     """Percentiles (0 to 100) with their values in milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class CurveChart:
+class CurveChart(Struct, frozen=True):
     """Percentiles of tasks on an axis of the share above them."""
 
     id: str
@@ -113,8 +109,7 @@ class CurveChart:
     """The tasks, the slowest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """When a task ran, in seconds since the race's first task began."""
 
     name: str
@@ -133,8 +128,7 @@ class Band:
     """Number of its lane: tasks that overlap have different lanes."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
+class TimeAxis(Struct, frozen=True):
     """What all charts over time share."""
 
     end_s: float

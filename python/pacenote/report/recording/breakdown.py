@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.recording import Recording
 from pacenote.report.recording.events import NO_STACK, EventGroup, EventKind, Unit, stable_name
@@ -12,8 +13,7 @@ Keys = tuple[str, ...]
 """The texts that identify a row of a table, such as the name of a class."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(Struct, frozen=True):
     """How many events there were, and what they weigh."""
 
     count: int
@@ -47,8 +47,7 @@ NONE = Figures(0, 0)
 """The figures of no events."""
 
 
-@dataclass(frozen=True, slots=True)
-class BreakdownRow:
+class BreakdownRow(Struct, frozen=True):
     """A row of a table."""
 
     keys: Keys
@@ -61,8 +60,7 @@ class BreakdownRow:
     """The figures of the baseline; those of no events without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Breakdown:
+class Breakdown(Struct, frozen=True):
     """A table that divides events."""
 
     name: str
@@ -182,8 +180,7 @@ def method_key(recording: Recording) -> Callable[[EventGroup], Keys]:
     return key
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """The groups of one kind of events in a recording."""
 
     recording: Recording
@@ -196,8 +193,7 @@ class Side:
     """The figures of all groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sides:
+class Sides(Struct, frozen=True):
     """The groups of one kind of events, and those of the baseline."""
 
     new: Side

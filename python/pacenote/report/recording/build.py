@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+from msgspec import Struct
 
 from pacenote.model.printable import whole_line
 from pacenote.model.recording import EventState, RecordedJvm, Recording, RecordingFile
@@ -61,8 +62,7 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingFilter:
+class RecordingFilter(Struct, frozen=True):
     """The events that a report is about."""
 
     events: tuple[str, ...] = ()
@@ -78,8 +78,7 @@ class RecordingFilter:
     """The task to which recordings are cut; empty if they are not cut to a task."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordingReport:
+class RecordingReport(Struct, frozen=True):
     """The report of a recording."""
 
     facts: tuple[str, ...]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.model.recording import (
     AllocationGroup,
@@ -33,8 +34,7 @@ KNOWN = frozenset({EventState.RECORDED, EventState.NONE_OCCURRED})
 """The states of events of which a recording says how many occurred."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventGroup:
+class EventGroup(Struct, frozen=True):
     """Events with the same stack and thread, whatever their kind."""
 
     leaf: str
@@ -53,8 +53,7 @@ class EventGroup:
     """Bytes read or written, or None if the kind of event has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventKind:
+class EventKind(Struct, frozen=True):
     """A kind of event, as `--event` names it."""
 
     name: str

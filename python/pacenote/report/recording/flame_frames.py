@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.printable import shortened, whole_line
 from pacenote.model.recording import Recording
@@ -32,8 +33,7 @@ _MOST_NODES = 1 << 17
 _NAME_LENGTH = 160
 
 
-@dataclass(frozen=True, slots=True)
-class FlameFrame:
+class FlameFrame(Struct, frozen=True):
     """A frame of a flame graph."""
 
     name: str
@@ -52,8 +52,7 @@ class FlameFrame:
     """Its share of all events, which is its width."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlameFrames:
+class FlameFrames(Struct, frozen=True):
     """The heaviest frames of the stacks of one kind of event."""
 
     title: str

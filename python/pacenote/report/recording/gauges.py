@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pacenote.model.recording import EventState, GaugeKind, GaugeValues, Recording
 from pacenote.report.recording.breakdown import Breakdown, Figures, Keys, merged_rows, sum_of
@@ -32,8 +33,7 @@ _THREAD_CPU_NOTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Struct, frozen=True):
     """The readings of a gauge, or of those of all threads with one name."""
 
     count: int
@@ -49,8 +49,7 @@ class Readings:
     """The largest one."""
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeRow:
+class GaugeRow(Struct, frozen=True):
     """A row of a table."""
 
     name: str
@@ -63,8 +62,7 @@ class GaugeRow:
     """The readings in the baseline, or None if it has none or there is no baseline."""
 
 
-@dataclass(frozen=True, slots=True)
-class GaugeTable:
+class GaugeTable(Struct, frozen=True):
     """A table of gauges."""
 
     name: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.printable import shortened, single_line, whole_line
 from pacenote.model.recording import EventState, Recording, ThreadState
@@ -68,8 +70,7 @@ not among them.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NodeProfile:
+class NodeProfile(Struct, frozen=True):
     """What the recording of a node shows of its methods."""
 
     node: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.recording import Recording
 from pacenote.report.recording.events import NO_STACK, EventGroup, LeafKind, stable_name
@@ -25,8 +26,7 @@ stacks of 2,048 frames that have no caller in common.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class TreeFrame:
+class TreeFrame(Struct, frozen=True):
     """A frame of a tree: an entry of a stack, or a level above or below it."""
 
     name: str
@@ -39,8 +39,7 @@ class TreeFrame:
 _LEFT_OUT = TreeFrame(LEFT_OUT, "rest")
 
 
-@dataclass(slots=True)
-class StackNode:
+class StackNode(Struct):
     """A frame below its callers."""
 
     frame: TreeFrame
@@ -182,8 +181,7 @@ class StackTree:
                 yield tuple(path), node
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLevels:
+class TreeLevels(Struct, frozen=True):
     """The levels that a tree has beside the frames of stacks."""
 
     by_thread: bool = False

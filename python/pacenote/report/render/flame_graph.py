@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.report.recording.events import Unit
 from pacenote.report.recording.stack_tree import StackNode, StackTree, TreeFrame
@@ -28,8 +29,7 @@ _PACKAGE = re.compile(r"(?:[a-z_$][\w$]*\.)+(?=\S)")
 _JAVA_NAMES = frozenset({"method", "native", "class", "lock"})
 
 
-@dataclass(frozen=True, slots=True)
-class FlameGraph:
+class FlameGraph(Struct, frozen=True):
     """What a flame graph shows."""
 
     title: str
@@ -92,8 +92,7 @@ def _document(graph: FlameGraph, least: int) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptNode:
+class _KeptNode(Struct, frozen=True):
     """A node of the page."""
 
     frame: TreeFrame

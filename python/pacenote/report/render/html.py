@@ -11,15 +11,15 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import dataclass
 from importlib.resources import files
+
+from msgspec import Struct
 
 from pacenote.model.output_text import json_escaped
 from pacenote.model.printable import encodable, printable
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """A document without its contents."""
 
     template: str

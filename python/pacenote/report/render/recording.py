@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+from msgspec.structs import asdict
 
 from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.printable import whole_line
@@ -238,7 +239,7 @@ def _gauge_document(table: GaugeTable) -> dict[str, Any]:
         {
             "name": row.name,
             **{
-                side: None if readings is None else dataclasses.asdict(readings)
+                side: None if readings is None else asdict(readings)
                 for side, readings in _gauge_sides(table, row)
             },
         }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.headline import indexing_rate, main_indexing, median_latency_ms, slowest_task
 from pacenote.model.printable import single_line
@@ -58,8 +59,7 @@ def attempts(record: RaceRecord) -> str:
     return " and ".join(format_count(each.attempted, each.noun) for each in failed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Failures:
+class _Failures(Struct, frozen=True):
     """Failures of one kind."""
 
     noun: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime
 from pacenote.model.driver_facts import number
@@ -42,8 +41,7 @@ _MAX_ERRORS = 3
 """Maximum number of kinds of errors."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaceLocation:
+class RaceLocation(Struct, frozen=True):
     """Where a race is stored, as shown to the user, and its state."""
 
     folder: str
@@ -198,8 +196,7 @@ def _commands(record: RaceRecord, location: RaceLocation, *, has_findings: bool 
     yield _list_races(location)
 
 
-@dataclass(slots=True)
-class _Kind:
+class _Kind(Struct):
     """Errors with the same label and noun."""
 
     reason: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import VerdictState
 from pacenote.model.race_state import RaceState
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
+class Headline(Struct, frozen=True):
     """The first line."""
 
     state: VerdictState
@@ -26,8 +25,7 @@ class Headline:
     """For how long the driver ran, in words; empty if unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A figure that answers one of the first questions about a race."""
 
     label: str
@@ -40,16 +38,14 @@ class Answer:
     """Whether it shows that something is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(Struct, frozen=True):
     """What limited the race, in one line."""
 
     forms: tuple[str, ...]
     """Texts that say it, the longest first, of which the first one that fits is shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of the task tables, after the name of the task."""
 
     name: str
@@ -65,8 +61,7 @@ class Column:
     """0 if the column is always shown; of the others, those with low numbers are the first to be added."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One value of a task."""
 
     text: str
@@ -76,8 +71,7 @@ class Cell:
     """Whether it shows that something is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskRow:
+class TaskRow(Struct, frozen=True):
     """One task."""
 
     name: str
@@ -90,8 +84,7 @@ class TaskRow:
     """Whether a reason of the verdict concerns the task."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTable:
+class TaskTable(Struct, frozen=True):
     """Tasks of one kind."""
 
     title: str
@@ -104,8 +97,7 @@ class TaskTable:
     """The tasks in the order in which they ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """Short phrases below one label, separated by commas."""
 
     label: str
@@ -115,8 +107,7 @@ class Paragraph:
     """Phrases; each group begins on a line of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command that the user may enter next."""
 
     text: str
@@ -126,8 +117,7 @@ class Command:
     """What it shows or does."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRace:
+class StoredRace(Struct, frozen=True):
     """Where to find a race."""
 
     folder: str
@@ -137,8 +127,7 @@ class StoredRace:
     """Its id, and the time at which it began."""
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(Struct, frozen=True):
     """The last screen of a race."""
 
     headline: Headline

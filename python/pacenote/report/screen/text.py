@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 Style = Literal["", "title", "quiet", "good", "doubtful", "bad"]
 """How a piece of text is shown, where colours are: as a heading, in the background, or as a judgement."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of a line with one style."""
 
     text: str

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lab.experiment.experiments import pair
 from pacenote.report.page.experiment.build import build_experiment_page

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.diagnosis import Diagnosis, RuleAnswer, TaskTime, TimeShare
 from pacenote.model.document_checks import UnsentDocuments

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.saturation import VaryingLimit
 from pacenote.report.page.drawing import Stroke, Trace

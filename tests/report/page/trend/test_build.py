@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from compare.test_trend import nights, step, trend_of
 from pacenote.model.trend import Trend

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from msgspec import structs
+from msgspec.structs import replace
 
 from pacenote.model.tune import Drop, TuneEvent
 from pacenote.report.page.tune.build import build_tune_page

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.comparison import Comparison, FactDifference
 from pacenote.model.finding import Finding, name_tasks
@@ -54,8 +55,7 @@ _MOST_VALUE = 200
 _MOST_NAMED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonPageSources:
+class ComparisonPageSources(Struct, frozen=True):
     """What the page of a comparison is built from."""
 
     comparison: Comparison

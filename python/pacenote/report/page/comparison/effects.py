@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.comparison import Comparison, ComparisonAnswer, EstimatedChange, MetricComparison
 from pacenote.model.printable import single_line, whole_line
@@ -59,8 +60,7 @@ _SAID = ("better", "probably better", "probably worse", "worse", "changed", "pro
 _PX_OF_SHIFT = 150
 
 
-@dataclass(frozen=True, slots=True)
-class ShownEffect:
+class ShownEffect(Struct, frozen=True):
     """A change of a chart."""
 
     label: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from statistics import median
 from typing import Literal
+
+from msgspec import Struct, field
 
 from pacenote.model.comparison import Comparison, MetricId, RaceGroup
 from pacenote.model.printable import single_line, whole_line
@@ -47,8 +48,7 @@ RaceWord = VerdictState | Literal["failed"]
 """The verdict on a race, or that it has no results."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRace:
+class ShownRace(Struct, frozen=True):
     """A race of a page."""
 
     race_id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.comparison import Comparison, ComparisonAnswer
 from pacenote.model.experiment import COMPARING, PAIRED
@@ -44,8 +45,7 @@ _MOST_CONTENDERS = 6
 _MOST_VARIANTS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentPageSources:
+class ExperimentPageSources(Struct, frozen=True):
     """What the page of an experiment is built from."""
 
     result: ExperimentResult

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.model.comparison import Comparison, EstimatedChange, MetricComparison, MetricId
 from pacenote.model.experiment import PAIRED
@@ -303,8 +305,7 @@ def _curve(result: ExperimentResult, comparisons: Mapping[str, Comparison | None
     yield Drawing("curve", title, text, _CELLS, (row,), ticks, "", key)
 
 
-@dataclass(frozen=True, slots=True)
-class _LevelPoint:
+class _LevelPoint(Struct, frozen=True):
     """A level of the only factor, which is the baseline if it has no change."""
 
     x: float

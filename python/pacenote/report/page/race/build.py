@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.model.diagnosis import Diagnosis
 from pacenote.model.printable import single_line
@@ -47,8 +49,7 @@ _BADGES: Mapping[str, Tone] = {"valid": "good", "suspect": "doubtful", "void": "
 _NO_SERIES = "There is no timeline: the race has no series of its operations"
 
 
-@dataclass(frozen=True, slots=True)
-class PageSources:
+class PageSources(Struct, frozen=True):
     """What a page is built from."""
 
     record: RaceRecord

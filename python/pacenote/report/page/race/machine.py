@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.cpu_list import format_cpus
 from pacenote.model.printable import single_line
@@ -47,8 +48,7 @@ WANTED = (
 """Sources and names of the series that the page shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """A column of the table and the line that draws it."""
 
     heading: str
@@ -57,8 +57,7 @@ class _Shown:
     style: LineStyle = "line"
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """The columns of one chart."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.printable import single_line
 from pacenote.model.race_timeline import (
@@ -36,8 +37,7 @@ _HEAT_ROWS = 100
 """Largest number of rows of the table of durations."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedTask:
+class TimedTask(Struct, frozen=True):
     """A task of which it is known what it did over time."""
 
     result: TaskResult

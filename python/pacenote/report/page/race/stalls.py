@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate
 from statistics import mean, median
+
+from msgspec import Struct
 
 from pacenote.model.race_timeline import GcPause, RaceObservations, TaskTimeline, TimelinePoint
 from pacenote.model.result import TaskResult
@@ -25,8 +26,7 @@ _STALLS = 5
 """Number of such stalls that a task must have room for: otherwise, its usual rate is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stall:
+class Stall(Struct, frozen=True):
     """Consecutive seconds in which far fewer operations of a task ended than usual."""
 
     task: str
@@ -61,8 +61,7 @@ class Stall:
         return self.to_s - self.from_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """Consecutive seconds of a task in which far fewer operations ended than usual."""
 
     task: TaskResult

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.figures.percentiles import TABLE_PERCENTILES
 from pacenote.model.headline import indexing_rate, main_indexing

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.figures.percentiles import LINE_PERCENTILES
 from pacenote.model.printable import single_line, whole_line
@@ -55,8 +57,7 @@ _STYLES: Mapping[ProbeOutcome, MarkStyle] = {"passed": "good", "failed": "wrong"
 _TONES: Mapping[ProbeOutcome, Tone] = {"passed": "good", "failed": "wrong", "undecided": "doubtful"}
 
 
-@dataclass(frozen=True, slots=True)
-class SaturationPageSources:
+class SaturationPageSources(Struct, frozen=True):
     """What the page of a search for the highest rate is built from."""
 
     result: SaturationResult

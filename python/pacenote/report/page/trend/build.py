@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.printable import shortened, single_line, whole_line
 from pacenote.model.trend import MetricTrend, Trend, TrendAnswer, TrendEvent
@@ -67,8 +68,7 @@ _TONES: Mapping[TrendAnswer, Tone] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TrendPageSources:
+class TrendPageSources(Struct, frozen=True):
     """What the page of a trend is built from."""
 
     trend: Trend

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.trend import MetricTrend, Trend, TrendPoint

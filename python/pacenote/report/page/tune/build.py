@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pacenote.model.comparison import Comparison
 from pacenote.model.experiment_result import ExperimentRace
@@ -44,8 +45,7 @@ _TONES: Mapping[TuneAnswer, Tone] = {
 _VERDICTS: Mapping[str, RaceWord] = {"valid": "valid", "suspect": "suspect", "void": "void"}
 
 
-@dataclass(frozen=True, slots=True)
-class TunePageSources:
+class TunePageSources(Struct, frozen=True):
     """What the page of a search is built from."""
 
     result: TuneResult

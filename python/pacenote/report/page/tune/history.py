@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.tune import DEFAULT, Drop, TriedCandidate, TuneEvent, TuneResult
@@ -30,8 +31,7 @@ _MOST_TICKS = 12
 _FORMS: Mapping[str, DotForm] = {"valid": "disc", "suspect": "ring"}
 
 
-@dataclass(frozen=True, slots=True)
-class TuneHistory:
+class TuneHistory(Struct, frozen=True):
     """What happened in a search."""
 
     ends: tuple[TuneEvent, ...] = ()

@@ -6,8 +6,8 @@ because importing elasticsearch-py is slow.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from elastic_transport import HttpHeaders, Transport
@@ -34,7 +34,7 @@ class _PlainTransport(Transport):
         response = super().perform_request(method, target, headers=sent, **options)
         meta = response.meta
         if "x-elastic-product" not in meta.headers:
-            meta = replace(meta, headers=HttpHeaders({**meta.headers, **_PRODUCT}))
+            meta = dataclasses.replace(meta, headers=HttpHeaders({**meta.headers, **_PRODUCT}))
         return response._replace(meta=meta)
 
 
