@@ -71,6 +71,10 @@ def server() -> Iterator[HttpServer]:
         yield running
 
 
+def against(server: HttpServer, request: SaturationRequest, **changes: Any) -> SaturationRequest:
+    return replace(request, race=dataclasses.replace(request.race, target_hosts=(server.address,)), **changes)
+
+
 @pytest.fixture
 def request_(tmp_path: Path, server: HttpServer) -> SaturationRequest:
     """A request to probe a single rate, 1,000 operations per second, in windows of 50 ms."""
@@ -232,8 +236,7 @@ def test_a_level_whose_requests_fail_is_left_out_of_the_law(request_: Saturation
         return json_response(engine_document(request.target), 503 if refused else 200)
 
     with http_server(respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
-        result = saturate(replace(swept, race=race), Listener()).result
+        result = saturate(against(server, swept), Listener()).result
     assert [level.clients for level in result.levels] == [1, 2, 4, 8, 16, 32, 64]
     failing = [level.clients for level in result.levels if "error rate" in "".join(level.left_out)]
     assert failing == [64]
@@ -248,9 +251,8 @@ def test_a_search_whose_operations_all_fail_ends_soon(request_: SaturationReques
         return json_response(engine_document(request.target), 200)
 
     with http_server(respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(16_000.0, 0.001, 16_000.0)
-        saturation = saturate(replace(request_, race=race, within=within), Listener())
+        saturation = saturate(against(server, request_, within=within), Listener())
     assert len(saturation.result.probes) == 3
     assert "no operation of 3 probes in a row succeeded (planted: never" in saturation.record.aborted
     assert not saturation.result.complete
@@ -269,9 +271,8 @@ def test_rates_of_which_only_the_warmup_is_sent_do_not_end_a_search(request_: Sa
         return json_response(engine_document(request.target))
 
     with http_server(respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 10.0, 1000.0, repeats=0)
-        result = saturate(replace(request_, race=race, within=within, warmup_s=0.3), Listener()).result
+        result = saturate(against(server, request_, within=within, warmup_s=0.3), Listener()).result
     unmeasured = [probe for probe in result.probes if "no operation was measured" in probe.reasons]
     assert len(unmeasured) >= 3
     assert all(probe.operations for probe in unmeasured)
@@ -328,9 +329,8 @@ def test_a_search_whose_engine_is_gone_ends_with_the_results_before(request_: Sa
             stack.close()
 
         threading.Thread(target=shut_down, daemon=True).start()
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(2000.0, 100.0, 64_000.0, repeats=0)
-        saturation = saturate(replace(request_, race=race, within=within), Listener())
+        saturation = saturate(against(server, request_, within=within), Listener())
     result, (_, record, stored) = saturation.result, read_results(request_)
     assert result == stored
     assert result.probes[0].number == 1
@@ -348,9 +348,8 @@ def test_failures_are_part_of_the_percentiles_of_a_probe(request_: SaturationReq
         return json_response(engine_document(request.target), 503 if failed else 200)
 
     with http_server(respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         objective = Objective(parse_latency_limits("p50:10s"), error_rate=0.9)
-        result = saturate(replace(request_, race=race, objective=objective), Listener()).result
+        result = saturate(against(server, request_, objective=objective), Listener()).result
     assert result.probes
     for probe in result.probes:
         assert "no p50 of latency: more than 50 % of the operations failed" in " ".join(probe.reasons)
@@ -435,9 +434,8 @@ def test_a_search_that_makes_no_progress_ends_without_an_answer(
     monkeypatch.setattr(rate_search, "MAX_IDLE_TRIALS", 2)
     changing = ChangingEngine()
     with http_server(changing.respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(1000.0, 1000.0, 1000.0, repeats=100)
-        result = saturate(replace(request_, race=race, within=within), changing).result
+        result = saturate(against(server, request_, within=within), changing).result
     assert (result.stable, result.unstable, result.disputed) == (None, None, (1000.0,))
     assert (result.limited_by, result.notes[-1]) == ("disagreement", STALLED)
     assert result.complete
@@ -556,9 +554,8 @@ def test_a_probe_states_for_how_much_of_its_window_the_engine_stopped(request_: 
         return json_response(engine_document(request.target))
 
     with http_server(respond) as server:
-        race = dataclasses.replace(request_.race, target_hosts=(server.address,))
         within = RateRange(200.0, 200.0, 200.0, repeats=0)
-        result = saturate(replace(request_, race=race, within=within, window_s=1.5), Listener()).result
+        result = saturate(against(server, request_, within=within, window_s=1.5), Listener()).result
     assert 0.25 < (result.probes[0].silent_share or 0.0) < 0.9
 
 
