@@ -29,13 +29,19 @@ ROOT = {
     "cluster_name": "c",
     "version": {"distribution": "opensearch", "number": "3.3.0", "build_hash": "abc", "build_type": "tar"},
 }
+ARGUMENTS = ["-Dopensearch.path.home=/engine", "-javaagent:agent/own.jar", "-javaagent:/opt/apm.jar=a"]
 NODES = {
     "nodes": {
         "id1": {
             "name": "n1",
             "host": "127.0.0.1",
             "os": {"name": "Linux", "pretty_name": "Debian", "allocated_processors": 2},
-            "jvm": {"version": "25", "vm_vendor": "Temurin", "mem": {"heap_max_in_bytes": 1024}},
+            "jvm": {
+                "version": "25",
+                "vm_vendor": "Temurin",
+                "mem": {"heap_max_in_bytes": 1024},
+                "input_arguments": ARGUMENTS,
+            },
             "plugins": [{"name": "p"}],
             "modules": [{"name": "m2"}, {"name": "m1"}],
         }
@@ -81,15 +87,19 @@ def test_an_existing_cluster_is_described(server: ScriptedServer) -> None:
         node = info.nodes[0]
         assert (node.name, node.os, node.cpus, node.heap_max_bytes) == ("n1", "Debian", 2, 1024)
         assert (node.plugins, node.modules) == (("p",), ("m1", "m2"))
+        assert info.profilers == ("agent apm.jar",)
 
 
 def test_the_size_of_a_description_is_limited(server: ScriptedServer) -> None:
     name = "n" * 1_000_000
     version = dict.fromkeys(("distribution", "number", "build_hash", "build_type"), name)
     server.put("/", {"cluster_name": name, "version": version})
-    server.put("/_nodes/os,jvm,plugins", {"nodes": {"a": {"name": name, "plugins": [{"name": name}]}}})
+    jvm = {"input_arguments": [f"-javaagent:/{name}"]}
+    node = {"name": name, "plugins": [{"name": name}], "jvm": jvm}
+    server.put("/_nodes/os,jvm,plugins", {"nodes": {"a": node}})
     info = existing_cluster(server.url).info()
     (node,) = info.nodes
+    assert [len(name) for name in info.profilers] == [300]
     texts = [info.distribution, info.version, info.build_hash, info.flavor, info.cluster_name]
     assert {len(text) for text in [*texts, *node.plugins]} == {300}
     assert len(node.name) == 280

@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from pacenote.cluster.info import ClusterInfo
 from pacenote.model.client_options import TlsOptions
 from pacenote.model.engine_options import EngineOptions
 from pacenote.model.race_record import RecordedClient
 from pacenote.model.race_request import RaceRequest
-from pacenote.model.recorded_options import recorded_profilers
+from pacenote.model.recorded_options import RecordedOptions, recorded_profilers
 from pacenote.model.telemetry_options import TelemetryOptions
 from pacenote.model.track import Parallel
 from pacenote.plan.document import Target, TargetHost, TargetProxy
 from pacenote.race.engine_request import car_profilers, engine_request
-from pacenote.race.record import recorded_client, recorded_options, recorded_steps
+from pacenote.race.record import recorded_client, recorded_options, recorded_steps, with_reported_profilers
+from pacenote.verdict.determine import determine_verdict
 from plan.planning import plan, task
+from support.records import record
 
 
 def test_tls_and_proxies_are_recorded() -> None:
@@ -74,3 +77,16 @@ def test_agents_and_recordings_that_a_car_starts_are_profiling(
     profilers = car_profilers(engine_request(request, Path("/artifacts")))
     options = replace(recorded_options(request), car_profilers=profilers)
     assert recorded_profilers(options) == (names if pipeline == "from-distribution" else devices)
+
+
+@pytest.mark.parametrize("devices", [(), ("profile",)])
+def test_what_observes_a_started_engine_is_what_its_jvms_report_too(devices: tuple[str, ...]) -> None:
+    options = RecordedOptions(telemetry=devices, car_profilers=("jfr",))
+    reported = ("agent libasyncProfiler.so", "jfr", "agent apm.jar")
+    info = ClusterInfo("opensearch", "3.3.0", "", "", "c", (), reported)
+    record_of_race = with_reported_profilers(record(options=options), info)
+    named = ("profile",) if devices else ()
+    agents = ("agent apm.jar",) if devices else ("agent libasyncProfiler.so", "agent apm.jar")
+    assert recorded_profilers(record_of_race.options) == (*named, "jfr", *agents)
+    verdict = determine_verdict(record_of_race)
+    assert any("agent apm.jar" in finding.text for finding in verdict.findings)

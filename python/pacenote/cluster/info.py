@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,11 +12,15 @@ from pacenote.model.codec import as_integer, as_text
 from pacenote.model.engine import ENGINE_APIS, EngineInfo, reported_engine
 from pacenote.model.node_names import NodeNames
 from pacenote.model.printable import shortened
+from pacenote.model.telemetry_options import reported_profilers
 from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient, RestResponse
 
 _MAX_NODES = 10_000
 """Nodes of a cluster, at most; engines support about a thousand."""
+
+_MAX_PROFILERS = 10
+"""Names of what observes the JVMs, at most."""
 
 MAX_NAME = 300
 """Characters of a name that are kept; engines accept names of 255."""
@@ -62,6 +66,8 @@ class ClusterInfo(Struct, frozen=True):
     """The nodes, sorted by name; empty if the cluster does not show them (serverless, or missing
     privileges).
     """
+    profilers: tuple[str, ...] = ()
+    """What observes the JVMs of the nodes, as `reported_profilers` names it."""
 
     @property
     def engine(self) -> EngineInfo:
@@ -98,7 +104,16 @@ def _info(root: Mapping[str, Any], response: RestResponse, names: NodeNames) -> 
         flavor=_text(version.get("build_flavor") or version.get("build_type")),
         cluster_name=_text(root.get("cluster_name")),
         nodes=tuple(_node(name, by_name[name]) for name in sorted(by_name)),
+        profilers=_profilers(by_name[name] for name in sorted(by_name)),
     )
+
+
+def _profilers(nodes: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for node in nodes:
+        arguments = node.get("jvm", {}).get("input_arguments", [])
+        names.update((_text(name), None) for name in reported_profilers(map(as_text, arguments)))
+    return tuple(names)[:_MAX_PROFILERS]
 
 
 def _node(name: str, document: Mapping[str, Any]) -> NodeInfo:

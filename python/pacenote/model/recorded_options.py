@@ -89,8 +89,8 @@ class RecordedOptions(Stored, frozen=True, kw_only=True):
     """Options of the JVM that were set one by one."""
 
     car_profilers: tuple[str, ...] = ()
-    """What options of the JVM start that observes the engine, those of the car included: `jfr`, and names of
-    agents. Options that a car has for single versions of Java are not judged.
+    """What options of the JVM start that observes the engine, those of the car and of its archive included:
+    `jfr`, and names of agents, as the JVM reports them once it runs.
     """
 
     engine_variables: Mapping[str, object] = field(default_factory=dict)

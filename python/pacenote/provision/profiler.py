@@ -12,7 +12,7 @@ from pathlib import Path
 from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.progress import ProgressCallback, no_progress
-from pacenote.model.telemetry_options import PROFILER_LIBRARY
+from pacenote.model.telemetry_options import PROFILER_FILE, PROFILER_LIBRARY
 from pacenote.provision.cars import Car
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.layout import EngineLayout
@@ -34,12 +34,10 @@ ARTIFACT = MavenArtifact(
 _PLATFORMS = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}
 """Folder of a library in the jar by the name of the machine."""
 
-_LIBRARY = "libasyncProfiler.so"
-
 
 def profiler_library(layout: EngineLayout) -> Path:
     """Returns the path of the library, which nodes can read, whether it exists or not."""
-    return layout.profiler / f"{ARTIFACT.name}-{ARTIFACT.version}" / _LIBRARY
+    return layout.profiler / f"{ARTIFACT.name}-{ARTIFACT.version}" / PROFILER_FILE
 
 
 def install_profiler(
@@ -67,7 +65,7 @@ def install_profiler(
     try:
         make_public_dir(library.parent)
         with locked(library.parent / ".lock"):
-            _unpack(verified_jar(ARTIFACT, layout.jars), f"{_PLATFORMS[machine]}/{_LIBRARY}", library)
+            _unpack(verified_jar(ARTIFACT, layout.jars), f"{_PLATFORMS[machine]}/{PROFILER_FILE}", library)
     except OSError as failure:
         raise disk_error(failure, library) from failure
 

@@ -42,6 +42,7 @@ from pacenote.race.record import (
     recorded_plan,
     recorded_steps,
     with_clients,
+    with_reported_profilers,
 )
 from pacenote.race.snapshots import SnapshotReader
 from pacenote.race.start_gate import pass_gate
@@ -249,6 +250,8 @@ def _record_start(folder: RaceFolder, plan: Plan, cluster: Cluster, request: Rac
         plan=recorded_plan(folder.plan_json.name, public),
         steps=recorded_steps(plan),
     )
+    if isinstance(cluster, StartedCluster):
+        record = with_reported_profilers(record, cluster.info())
     if request.client.api_key_per_client:
         client = structs.replace(record.client, authentication="api-key")
         record = structs.replace(record, client=client)

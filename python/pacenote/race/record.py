@@ -30,6 +30,7 @@ from pacenote.model.redaction import redact_given_options
 from pacenote.model.secrets import redact_params, redact_urls, redact_value
 from pacenote.model.source_options import SourceOptions
 from pacenote.model.started_node import StartedNode
+from pacenote.model.telemetry_options import PROFILER_FILE
 from pacenote.model.track import Challenge, Track
 from pacenote.model.work import Call, CallSequence, Composite, OperationStream
 from pacenote.operations.base import include_in_reporting
@@ -222,6 +223,17 @@ def recorded_steps(plan: Plan) -> dict[str, tuple[str, ...]]:
 def recorded_plan(name: str, text: str) -> PlanFile:
     """Returns the name and the checksum of a stored plan document."""
     return PlanFile(name, hashlib.sha256(text.encode()).hexdigest())
+
+
+def with_reported_profilers(record: RaceRecord, info: ClusterInfo) -> RaceRecord:
+    """Returns the record with what observes an engine that Pacenote has started, as its JVMs report: also by
+    options of its archive.
+    """
+    names = dict.fromkeys((*record.options.car_profilers, *info.profilers))
+    if "profile" in record.options.telemetry:
+        # The device is named instead.
+        names.pop(f"agent {PROFILER_FILE}", None)
+    return replace(record, options=replace(record.options, car_profilers=tuple(names)))
 
 
 def recorded_cluster(info: ClusterInfo, cluster: Cluster) -> RecordedCluster:
