@@ -1,6 +1,10 @@
 """What goes to terminals, CSV, Markdown and JSON."""
 
+import csv
+import itertools
 import json
+import random
+import re
 
 import pytest
 
@@ -59,8 +63,106 @@ def test_no_text_is_a_formula(text):
 
 def test_no_part_between_semicolons_is_a_formula():
     assert csv_text([("a;=1", "b; -A1;c", 'd;"=1', "e;-1;- ")]) == (
-        "a;'=1,b;' -A1;c,\"d;'\"\"=1\",e;-1;'- \n"
+        "a;'=1,b;' -A1;c,\"d;'\"\"=1\",e;'-1;'- \n"
     )
+
+
+def test_a_number_is_not_continued_by_the_text_after_it():
+    """Where cells end at semicolons, `-5,0+A1` and `+1,5+A1` are one cell each."""
+    assert csv_text([("x;+1", "5+A1;y"), (-5, "0+A1")]) == "x;'+1,5+A1;y\n'-5,0+A1\n"
+    assert csv_text([(-5, "docs", -1.5, "+2 %", None, "")]) == "-5,docs,-1.5,+2 %,,\n"
+
+
+_CELLS = (
+    *("-5", "+1", "-", "+2.1 %", "-1.5 MB/s", "+1,234.5 docs/s", "7", "-1e-5", "", " ", '"', ";", ",", "'"),
+    *("x;+1", "5+cmd|'/C calc'!A0;y", "0+cmd|' /C calc'!A0", "=1+1", "@SUM(A1)", "x;=1", "x, -1", "x,=1"),
+    *(
+        "x;",
+        'x;"',
+        'x;""',
+        'x;"""',
+        'x; "',
+        "a,b;",
+        'a"b;',
+        'a"b; ',
+        ';"',
+        '";',
+        '";"',
+        '";=1',
+        '"=1',
+        '",=1',
+    ),
+    *(
+        "x\t=1",
+        "x;\uff0b1",
+        "1,-2",
+        "1;-2",
+        "-1;2",
+        "+1;",
+        "notes",
+        "index-append",
+        "{'a': -1}",
+        "\ufe0f=1",
+        ";;=1",
+    ),
+)
+"""Texts that are formulas, or become one together with others, and those that tables contain."""
+
+_SIGNS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+
+_HARMLESS = re.compile(
+    r"(?:[+-]?\d[\d.]*(?:[eE][+-]?\d+)?(?: ?%| [A-Za-z]+(?:/(?:s|op))?)?|[+-]+|[^\W\d]\w*| *)"
+)
+"""A number with a unit, what stands for none, or a word."""
+
+
+def _cells(text, separators, quote):
+    """Returns the cells as a spreadsheet has them: quotation marks count at the beginning of a cell, and
+    after the second one the rest of the cell is as it is.
+    """
+    cells, cell, quoted, at = [], "", False, 0
+    while at < len(text):
+        character = text[at]
+        if quoted and character == '"' and text[at + 1 : at + 2] == '"':
+            cell, at = cell + '"', at + 1
+        elif character == '"' and quote and (quoted or not cell):
+            quoted = not quoted
+        elif not quoted and character in f"{separators}\n":
+            cells.append(cell)
+            cell = ""
+        else:
+            cell += character
+        at += 1
+    return [*cells, cell]
+
+
+def _rows():
+    values = (*_CELLS, -5, -1.5, 3)
+    yield from itertools.product(values, repeat=2)
+    chosen = random.Random(7)
+    yield from (chosen.choices(values, k=chosen.randint(1, 6)) for _ in range(2_000))
+
+
+@pytest.mark.parametrize("separators", [",", ";", "\t", ",;", ";\t", ",;\t"])
+@pytest.mark.parametrize("quote", [True, False])
+def test_no_cell_is_a_formula_whatever_ends_it(separators, quote):
+    rows = list(_rows())
+    for row, after in itertools.pairwise(rows):
+        for cell in _cells(csv_text([row, after]), separators, quote):
+            start = cell.lstrip(' \n"') if quote else cell
+            assert not start.startswith(_SIGNS) or _is_harmless(start), (row, after, cell)
+
+
+def _is_harmless(cell):
+    """Returns whether a cell with a sign is a number, or several and words, as in a line of one cell."""
+    return all(_HARMLESS.fullmatch(part.strip('"')) for part in re.split("[,\n]", cell))
+
+
+@pytest.mark.parametrize("number", [-5, -1.5, "-5", "+2.1 %", "-1.5 MB/s", "+1,234.5 docs/s", "-1e-5", "-"])
+def test_a_number_beside_any_text_stays_a_number(number):
+    for text in _CELLS:
+        _, _, cell = next(csv.reader([csv_text([("Metric", text, number)])]))
+        assert cell == str(number)
 
 
 def test_a_tab_or_a_line_break_hides_no_formula():

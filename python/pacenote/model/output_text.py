@@ -28,14 +28,24 @@ width or a shape, and controls of annotations. Joiners (U+200C, U+200D) and sele
 (U+180B-180D, U+180F, U+FE00-FE0F, U+E0100-E01EF) stay: they change how others look.
 """
 
-_FORMULA = (*"=+-@", *map(chr, (0xFF1D, 0xFF0B, 0xFF0D, 0xFF20)))
-"""Beginnings of text that a spreadsheet takes for a formula, also in full width."""
+_FORMULA = "=+@\uff1d\uff0b\uff0d\uff20-"
+"""Characters with which text begins that a spreadsheet takes for a formula, also in full width."""
 
 _NUMBER = re.compile(
     r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?(?: ?%| [^\W\d_]{1,12}(?:/(?:s|min|h|op|doc))?)?|[+-]+"
 )
 """Text that begins like a formula, and is a number with or without a unit, or stands for none. After a number
 alone, letters or a slash could be cells and functions: `-1/RAND`.
+"""
+
+_WORDS = re.compile(r"[^\W\d_][\w ]*")
+"""Text that makes no formula of the number before it."""
+
+_HIDDEN_START = re.compile(f';(?= *(?:["{_FORMULA}]|\\Z))|,(?=[{_FORMULA}])')
+"""The end of a part of a text after which a spreadsheet could begin a cell with a formula: where cells end at
+semicolons, which quotes within a line do not prevent, or where it is told that quotes have no meaning. A
+quotation mark after a semicolon, which may also be the end of a quoted cell, would begin a cell that contains
+all up to the next one.
 """
 
 _MARKDOWN = re.compile(r"[\\|<]|\](?=[(\[:])")
@@ -48,23 +58,35 @@ def terminal_text(text: str) -> str:
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """Returns rows as CSV. Numbers remain numbers, and no text is a formula."""
+    """Returns rows as CSV. Numbers remain numbers, and no text is a formula, also where the program that
+    reads it begins a new cell after each semicolon or tab instead of each comma.
+    """
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([_csv_cell(value) for value in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(map(_csv_row, rows))
     return text.getvalue()
+
+
+def _csv_row(row: Sequence[object]) -> list[object]:
+    cells = [_csv_cell(value) for value in row]
+    # Where cells do not end at commas, the first one goes on with the others: `-5,0+A1`.
+    if cells and str(cells[0]).startswith(tuple(_FORMULA)) and not all(map(_continues_number, cells[1:])):
+        cells[0] = f"'{cells[0]}"
+    return cells
+
+
+def _continues_number(cell: object) -> bool:
+    """Returns whether a cell after a number leaves it a number, or makes it a text."""
+    return not cell or not isinstance(cell, str) or any(form.fullmatch(cell) for form in (_NUMBER, _WORDS))
 
 
 def _csv_cell(value: object) -> object:
     if not isinstance(value, str):
         return json.dumps(value) if isinstance(value, bool) else value
-    # In some countries, spreadsheets begin a new cell after a semicolon, whose quotes they remove.
-    return ";".join(map(_csv_part, visible(value).split(";")))
-
-
-def _csv_part(text: str) -> str:
-    is_formula = text.lstrip(' "').startswith(_FORMULA) and not _NUMBER.fullmatch(text)
+    text = visible(value)
     # An apostrophe tells spreadsheets that it is text.
-    return f"'{text}" if is_formula else text
+    if text.lstrip(' "').startswith(tuple(_FORMULA)) and not _NUMBER.fullmatch(text):
+        text = f"'{text}"
+    return _HIDDEN_START.sub(r"\g<0>'", text)
 
 
 def markdown_text(text: str) -> str:
