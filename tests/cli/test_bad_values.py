@@ -11,8 +11,9 @@ import pytest
 
 from pacenote.cli.console import Console
 from pacenote.cli.main import COMMANDS, add_general_options, command_module
+from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
-from pacenote.errors import PacenoteError
+from pacenote.errors import PacenoteError, UsageError
 from pacenote.store.race_store import RaceStore
 from support.records import record
 from track.builders import document
@@ -29,6 +30,7 @@ HOSTILE = {
     "negative": "-1",
     "another digit": "²",
     "empty": "",
+    "end of options": "--",
     "NUL": "a\0b",
     "half a character": "\udc80",
     "100 kB": "x" * 100_000,
@@ -69,6 +71,13 @@ HISTORIC = (
     ("trend", f"--races={'9' * 30}", "--track=t"),
     ("race", "--track-path=track", "--dry-run", "--open-loop", "--max-connections=1000001"),
     ("saturate", "--track-path=track", "--dry-run", "--task=search", "--sweep-clients=1000001"),
+    ("diagnose", "--rules=--", "x"),
+    ("delete", "race", "--id=--"),
+    ("compare", "--baseline=--", "--contender=--"),
+    ("list", "races", "--limit=--"),
+    ("info", "--track-path=--"),
+    ("report", "--report-numbers-align=--", "x"),
+    ("add", "annotation", "--race-timestamp=--", "--track=t", "--message=m"),
 )
 """Command lines that were called a bug once."""
 
@@ -97,6 +106,43 @@ def test_every_option_accepts_or_refuses_every_value(command: str) -> None:
         for value in HOSTILE.values():
             with contextlib.suppress(PacenoteError):
                 parser.configure(name, value, "pacenote.toml: x")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_two_hyphens_are_the_value_that_they_are_in_a_configuration(command: str) -> None:
+    """Before Python 3.13, argparse takes those of `--name=--` for the end of the options."""
+    parser = parser_of(command)
+    for part in (*parser._actions, *parser._mutually_exclusive_groups):
+        part.required = False
+    for name in options_of(command):
+        attribute = parser._option_string_actions[name].dest
+        try:
+            given = getattr(parser.parse([f"{name}=--"]), attribute)
+        except PacenoteError:
+            with pytest.raises(PacenoteError):
+                parser.configure(name, "--", "pacenote.toml: x")
+            continue
+        parser.configure(name, "--", "pacenote.toml: x")
+        assert given == parser.get_default(attribute), name
+        assert given, name
+
+
+def test_two_hyphens_are_refused_like_other_values_that_an_option_cannot_have() -> None:
+    parser = Parser("try", "", Console(), {"--hosts": UnavailableOption("use this host")})
+    parser.add_argument("--color", choices=("red", "green"))
+    parser.add_argument("--number", type=int)
+    parser.add_argument("--text")
+    parser.add_argument("--text-or-not", nargs="?")
+    options = parser.parse(["--text=--", "--text-or-not=--"])
+    assert (options.text, options.text_or_not) == ("--", "--")
+    for name, message in (
+        ("--color", "--color cannot be '--'"),
+        ("--number", "--number: invalid int value: '--'"),
+        ("--hosts", "--hosts is not available in Pacenote yet"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            parser.parse([f"{name}=--"])
+        assert caught.value.message == message
 
 
 @pytest.mark.parametrize("arguments", HISTORIC)

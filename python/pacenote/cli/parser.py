@@ -146,6 +146,11 @@ class Parser(argparse.ArgumentParser):
         """Returns the value of an option's arguments, or of an argument; called by argparse."""
         if action.option_strings and action.default is not argparse.SUPPRESS:
             self._note(action, arg_strings)
+            if arg_strings == ["--"]:
+                # Before Python 3.13, argparse takes the value of `--name=--` for the end of the options.
+                value = self._get_value(action, "--")
+                self._check_value(action, value)
+                return value
         return super()._get_values(action, arg_strings)
 
     def _note(self, action: argparse.Action, texts: Sequence[str], *, is_configured: bool = False) -> None:
