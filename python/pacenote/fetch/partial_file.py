@@ -89,7 +89,9 @@ class PartialFile:
             descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (OSError, ValueError, KeyError, TypeError):
             return False
-        if os.fstat(descriptor).st_size < max(written, default=1):
+        status = os.fstat(descriptor)
+        # What is written to a file with other names changes what these stand for.
+        if status.st_nlink > 1 or status.st_size < max(written, default=1):
             os.close(descriptor)
             return False
         self._descriptor = descriptor

@@ -194,7 +194,9 @@ class _Child:
 
 def _new_log(path: Path) -> BinaryIO:
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        # The one of an earlier attempt may have other names, under which it stays as it is.
+        path.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
         return os.fdopen(os.open(path, flags, PRIVATE_FILE), "wb", buffering=0)
     except OSError as error:
         raise store_error("create", path, error) from error

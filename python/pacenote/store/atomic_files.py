@@ -21,7 +21,11 @@ PRIVATE_FILE = 0o600
 """Mode of files that only their owner may read."""
 
 
-_REASONS = {errno.ENOENT: "its folder was removed", errno.ELOOP: "it is a symbolic link"}
+_REASONS = {
+    errno.ENOENT: "its folder was removed",
+    errno.ELOOP: "it is a symbolic link",
+    errno.EMLINK: "it has other names, too (hard links); put a copy in its place",
+}
 
 _TEMPORARY = re.compile(
     r"\.(?:race|saturation|plan|snapshot|engine|noise|experiment)\.(?:json|toml)\.([1-9]\d{0,18})\.tmp"
@@ -105,15 +109,26 @@ def _is_running(process: int) -> bool:
     return True
 
 
+def open_in_place(path: Path, flags: int) -> int:
+    """Opens a file whose content is changed in place, and returns its descriptor. Raises OSError, also for a
+    link and for a file with other names: in a folder that was copied from others, it may be one of a race.
+    """
+    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, PRIVATE_FILE)
+    if os.fstat(descriptor).st_nlink > 1:
+        os.close(descriptor)
+        raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
+    return descriptor
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Appends one line, which is on disk when the function returns.
 
     If that fails, the file is truncated to its old length so that later lines can be read, and StoreError is
-    raised.
+    raised; also for a file with other names.
     """
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-        descriptor = os.open(path, flags, PRIVATE_FILE)
+        descriptor = open_in_place(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab", buffering=0) as file:
             old_size = os.fstat(descriptor).st_size
             try:

@@ -164,16 +164,22 @@ class ExperimentFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Generator[None, None, None]:
-        """Keeps other processes from running the experiment. Raises StoreError if one does, and for a link
-        to a folder.
+        """Keeps other processes from running the experiment, and repairs its journal. Raises StoreError if
+        one runs it, and for a link to a folder.
         """
+        with self.kept_from_others():
+            remove_abandoned(self.path)
+            self._journal.repair()
+            yield
+
+    @contextlib.contextmanager
+    def kept_from_others(self) -> Generator[None, None, None]:
+        """Does the same, but changes no file."""
         check_no_link(self)
         busy = StoreError(
             f"{self.kind} '{self.experiment_id}' is running", hint="wait until it has ended, or stop it"
         )
         with file_locked(self._lock, busy):
-            remove_abandoned(self.path)
-            self._journal.repair()
             yield
 
     def is_running(self) -> bool:
@@ -250,7 +256,7 @@ class ExperimentStore:
             except OSError as error:
                 raise store_error("delete", folder.path, error) from error
             return
-        with folder.locked():
+        with folder.kept_from_others():
             if engine := self._left_engine(folder):
                 raise StoreError(
                     f"the engine of experiment '{folder.experiment_id}' has not been stopped",

@@ -12,7 +12,13 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from pacenote.errors import PacenoteError, StoreError
-from pacenote.store.atomic_files import append_line, store_error, unreadable_path, write_atomically
+from pacenote.store.atomic_files import (
+    append_line,
+    open_in_place,
+    store_error,
+    unreadable_path,
+    write_atomically,
+)
 from pacenote.store.json_file import parse_stored
 from pacenote.system.regular_files import MAX_FILE_BYTES, read_stored_file
 from pacenote.units import format_bytes
@@ -65,7 +71,7 @@ class Journal(Struct, Generic[Entry], frozen=True):
 
     def repair(self) -> None:
         """Removes the end of a line that a kill has cut off, and keeps it in a file of its own. Raises
-        StoreError.
+        StoreError, also for a file with other names, whose content would change under them, too.
         """
         try:
             data = read_stored_file(self.path)
@@ -74,11 +80,10 @@ class Journal(Struct, Generic[Entry], frozen=True):
                 return
             # A line without its end was written completely if it can be read.
             complete = self._is_entry(data[end:])
-            if not complete:
-                write_atomically(unreadable_path(self.path), data[end:])
             # The path may have become a link.
-            descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb+") as file:
+            with os.fdopen(open_in_place(self.path, os.O_RDWR), "rb+") as file:
+                if not complete:
+                    write_atomically(unreadable_path(self.path), data[end:])
                 file.seek(0, os.SEEK_END)
                 file.write(b"\n") if complete else file.truncate(end)
                 file.flush()

@@ -18,7 +18,7 @@ from msgspec import Struct
 from pacenote.model.printable import encodable_value
 from pacenote.model.race_progress import RaceProgress
 from pacenote.model.secrets import redact_value
-from pacenote.store.atomic_files import PRIVATE_FILE
+from pacenote.store.atomic_files import open_in_place
 from pacenote.system.regular_files import is_regular_file
 
 PROGRESS_FILE = ".progress"
@@ -47,8 +47,7 @@ class ProgressFile:
         self._secrets = secrets
         self._descriptor: int | None = None
         with contextlib.suppress(OSError):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            self._descriptor = os.open(self._path, flags, PRIVATE_FILE)
+            self._descriptor = open_in_place(self._path, os.O_WRONLY | os.O_CREAT)
 
     def write(self, progress: RaceProgress) -> None:
         """Replaces the stored progress."""

@@ -36,7 +36,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.race_time import TIMESTAMP_FORMAT, parse_timestamp
 from pacenote.model.user_tags import tag_texts
-from pacenote.store.atomic_files import PRIVATE_FILE
+from pacenote.store.atomic_files import open_in_place
 from pacenote.store.json_file import parse_stored
 from pacenote.system.ownership import exchangeable_folder
 from pacenote.system.paths import is_link, open_place
@@ -249,15 +249,17 @@ class RaceIndex:
         return answer
 
     def _is_usable(self) -> bool:
-        """Returns whether the files of the index are regular files, or do not exist, in a folder in which
-        only trusted users can change that.
+        """Returns whether the files of the index are regular files with one name, or do not exist, in a
+        folder in which only trusted users can change that.
         """
         # What is a link is looked at last: then, no other user can make the folder one any more.
         if exchangeable_folder(self._races) or is_link(self._races):
             return False
         for name in INDEX_FILES:
             try:
-                if not is_regular_file((self._races / name).lstat()):
+                status = (self._races / name).lstat()
+                # SQLite writes in place, so that a file with other names may be a database of others.
+                if not is_regular_file(status) or status.st_nlink > 1:
                     return False
             except FileNotFoundError:
                 continue
@@ -286,7 +288,7 @@ class RaceIndex:
 def _connect(path: str) -> sqlite3.Connection:
     if path != _MEMORY:
         with contextlib.suppress(OSError):
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
+            os.close(open_in_place(Path(path), os.O_RDWR | os.O_CREAT))
     database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
     database.execute("PRAGMA trusted_schema=OFF")

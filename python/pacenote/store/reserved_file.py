@@ -15,7 +15,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from pacenote.errors import StoreError
-from pacenote.store.atomic_files import PRIVATE_FILE, store_error, sync_folder, unreadable_path
+from pacenote.store.atomic_files import open_in_place, store_error, sync_folder, unreadable_path
 from pacenote.system.locks import lock_own, try_lock
 from pacenote.units import format_bytes
 
@@ -93,10 +93,9 @@ class ReservedFile:
 
 def _created(path: Path) -> int:
     """Creates and locks a file, and returns its descriptor. Raises StoreError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     for _ in range(_ATTEMPTS):
         try:
-            descriptor = os.open(path, flags, PRIVATE_FILE)
+            descriptor = open_in_place(path, os.O_WRONLY | os.O_CREAT)
         except OSError as error:
             raise store_error("create", path, error) from error
         try:
@@ -148,9 +147,15 @@ def _opened(path: Path, access: int = os.O_WRONLY) -> Generator[int, None, None]
 
 
 def release_rest(path: Path) -> None:
-    """Releases the room that is reserved after the end of a file, unless the file is a link or a pipe."""
-    with contextlib.suppress(OSError), _opened(path) as descriptor:
-        os.ftruncate(descriptor, os.fstat(descriptor).st_size)
+    """Releases the room that is reserved after the end of a file, unless the file is a link or a pipe, or
+    has other names.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = open_in_place(path, os.O_WRONLY)
+        try:
+            os.ftruncate(descriptor, os.fstat(descriptor).st_size)
+        finally:
+            os.close(descriptor)
 
 
 def _allocate(descriptor: int, size: int) -> None:

@@ -74,9 +74,13 @@ impl OutputFile {
     ///
     /// # Errors
     ///
-    /// An error if the file cannot be opened or truncated.
+    /// An error if the file cannot be opened or truncated, and if it has other names: in a folder that was copied
+    /// from others, it may be a file of another race.
     pub fn truncate(path: &Path, length: u64) -> io::Result<Self> {
         let file = open_existing(path, File::options().append(true))?;
+        if file.metadata()?.nlink() > 1 {
+            return Err(io::Error::other("it has other names, too (hard links); put a copy in its place"));
+        }
         step(|| file.set_len(length))?;
         Ok(Self { file, length: 0, checksum: 0 })
     }
@@ -396,6 +400,20 @@ pub mod faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_other_names_is_not_truncated() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["samples", "other"].map(|name| folder.path().join(name));
+        fs::write(&path, b"samples").unwrap();
+        fs::hard_link(&path, &other).unwrap();
+        let error = OutputFile::truncate(&path, 3).unwrap_err();
+        assert!(error.to_string().contains("put a copy in its place"), "{error}");
+        assert_eq!(fs::read(&other).unwrap(), b"samples");
+        fs::remove_file(&other).unwrap();
+        OutputFile::truncate(&path, 3).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"sam");
+    }
 
     #[test]
     fn a_file_is_locked_when_a_process_that_tests_the_lock_has_released_it() {
