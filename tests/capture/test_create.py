@@ -20,6 +20,7 @@ from capture.conftest import COUNT, FakeCluster, TrackCreator
 from pacenote.capture import dump, readers
 from pacenote.capture.create import CaptureRequest, _exclusive_folder, create_track
 from pacenote.capture.dump import JOURNAL
+from pacenote.capture.foreign_folder import write_inside
 from pacenote.capture.raw_documents import raw_sources
 from pacenote.capture.sources import BackingIndex, CaptureSource
 from pacenote.capture.track_files import literal, track_files
@@ -429,8 +430,10 @@ def test_nothing_is_written_through_a_link_to_a_folder(creator: TrackCreator, na
     outside.mkdir()
     creator.folder.mkdir()
     (creator.folder / name).symlink_to(outside)
-    with pytest.raises(StoreError, match=rf"cannot write .*{name}/default\.json: Not a directory"):
+    with pytest.raises(UsageError, match=rf"mine/{name} is not a file that this create-track writes"):
         creator.create()
+    with pytest.raises(NotADirectoryError):
+        write_inside(creator.folder, f"{name}/default.json", b"{}")
     assert list(outside.iterdir()) == []
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from capture.conftest import COUNT, TrackCreator
 from pacenote.capture import create, limited_reader, readers, sources
-from pacenote.capture.create import LOCK, _exclusive_folder
+from pacenote.capture.create import _exclusive_folder
+from pacenote.capture.own_names import LOCK
 from pacenote.capture.raw_documents import ndjson_line
 from pacenote.errors import EngineError, UsageError
 from pacenote.net.reply import parse_body

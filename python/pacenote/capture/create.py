@@ -13,6 +13,7 @@ from msgspec import Struct
 from pacenote.capture.dump import CaptureJournal, dump, store_errors
 from pacenote.capture.foreign_folder import write_inside
 from pacenote.capture.limited_reader import LimitedReader
+from pacenote.capture.own_names import LOCK, check_names
 from pacenote.capture.readers import choose_reader
 from pacenote.capture.sources import (
     CaptureSource,
@@ -22,7 +23,7 @@ from pacenote.capture.sources import (
     url_path,
 )
 from pacenote.capture.time_limits import PhaseLimit
-from pacenote.capture.track_files import check_bodies, track_files
+from pacenote.capture.track_files import TRACK_FILE, check_bodies, track_files
 from pacenote.cluster.info import read_info
 from pacenote.errors import UsageError
 from pacenote.model.node_names import NodeNames
@@ -31,10 +32,6 @@ from pacenote.net.reply import expected_form
 from pacenote.net.rest import RestClient
 from pacenote.system.locks import try_lock
 from pacenote.system.ownership import create_folder, open_shared_lock, replaceable_folder
-
-LOCK = ".create-track.lock"
-"""File in the folder of a track that is locked while a capture writes to it."""
-
 
 HEALTH_S = 600.0
 """Seconds for the health of all sources."""
@@ -75,6 +72,7 @@ def create_track(
     for text in capture_warnings(sources):
         warn(text)
     with _exclusive_folder(request.folder):
+        check_names(request.folder, sources)
         journal = CaptureJournal(request.folder)
         reader = LimitedReader(choose_reader(rest, info, sources[0], request.batch_size))
         dumped = {
@@ -84,7 +82,10 @@ def create_track(
         }
         # track.json is written last: its presence means that the track is complete.
         texts = track_files(request.name, sources, dumped, _expected_health(rest, sources))
-        for name in sorted(texts, key=lambda name: name == "track.json"):
+        for name in sorted(texts, key=lambda name: name == TRACK_FILE):
+            if name == TRACK_FILE:
+                # What has come meanwhile would be presented as a part of it.
+                check_names(request.folder, sources)
             with store_errors(request.folder / name):
                 write_inside(request.folder, name, texts[name].encode())
         journal.remove()
@@ -94,16 +95,15 @@ def create_track(
 
 
 def _check_folder(folder: Path, problem: str) -> None:
-    """Raises UsageError for a folder with a track, and for one that others could replace by a problem."""
+    """Raises UsageError for a folder with a track or files of others, and for one that others could replace
+    by a problem.
+    """
     if problem:
         raise UsageError(
             f"{folder} could be replaced by others while the track is written: {problem}",
             hint="choose an --output-path that only you or root can change",
         )
-    if (folder / "track.json").exists():
-        raise UsageError(
-            f"{folder} already contains a track", hint="remove it, or choose another --output-path"
-        )
+    check_names(folder)
 
 
 @contextmanager

@@ -29,6 +29,9 @@ from pacenote.units import format_bytes
 JOURNAL = ".create-track.json"
 """File with the progress of an unfinished capture."""
 
+NEW_JOURNAL = f"{JOURNAL}.new"
+"""The file that replaces it."""
+
 EXCERPT_DOCUMENTS = 1000
 """Number of documents in the file for test mode."""
 
@@ -89,6 +92,24 @@ class _SourceProgress(Struct):
     """Whether all documents were written."""
 
 
+def data_names(source: str) -> list[str]:
+    """Returns the names of the files with the documents of a source."""
+    files = (_documents_name(source), _excerpt_name(source))
+    return [name for file in files for name in (file, f"{file}.bz2", _part_name(f"{file}.bz2"))]
+
+
+def _documents_name(source: str) -> str:
+    return f"{source}-documents.json"
+
+
+def _excerpt_name(source: str) -> str:
+    return f"{source}-documents-1k.json"
+
+
+def _part_name(archive: str) -> str:
+    return f".{archive}.new"
+
+
 class CaptureJournal:
     """The progress of a capture, stored in the folder of its track. Raises StoreError."""
 
@@ -115,7 +136,7 @@ class CaptureJournal:
 
     def save(self) -> None:
         """Stores the progress of all sources."""
-        new = self._file.with_name(f"{JOURNAL}.new")
+        new = self._file.with_name(NEW_JOURNAL)
         with store_errors(self._file):
             with new_file(new) as out:
                 out.write(
@@ -174,11 +195,11 @@ def dump(
     Raises EngineError if they cannot be read, and StoreError if they cannot be written. Written documents are
     kept.
     """
-    file = folder / f"{source.name}-documents.json"
+    file = folder / _documents_name(source.name)
     state = journal.state(source)
     if not state.complete or own_size(file) != state.bytes:
         state = _documents(source, reader, file, journal, progress)
-    small = file.with_name(f"{source.name}-documents-1k.json")
+    small = file.with_name(_excerpt_name(source.name))
     with store_errors(small), opened_file(file) as lines, new_file(small) as out:
         out.writelines(itertools.islice(lines, EXCERPT_DOCUMENTS))
     _compress(small, lambda *_: None)
@@ -271,7 +292,7 @@ def _compress(file: Path, progress: ProgressCallback) -> Path:
     """Compresses a file with bzip2 on all cores; a partial archive never has its final name."""
     target = file.with_name(f"{file.name}.bz2")
     total, done = file.stat().st_size, 0
-    part = target.with_name(f".{target.name}.new")
+    part = target.with_name(_part_name(target.name))
     with store_errors(target), opened_file(file) as source, new_file(part) as out:
         for block in _compressed_blocks(iter(lambda: source.read(_BLOCK), b"")):
             out.write(block.data)

@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,12 +37,35 @@ def write_inside(folder: Path, name: str, data: bytes) -> None:
                 os.mkdir(inner, dir_fd=descriptor)
             descriptor = os.open(inner, flags, dir_fd=descriptor)
             opened.callback(os.close, descriptor)
-        new = f".{file}.new"
+        new = new_name(file)
         with new_file(Path(new), descriptor) as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(new, file, src_dir_fd=descriptor, dst_dir_fd=descriptor)
+
+
+def new_name(file: str) -> str:
+    """Returns the name of a file while `write_inside` writes it, both as a path below the same folder."""
+    path = Path(file)
+    return path.with_name(f".{path.name}.new").as_posix()
+
+
+def unknown_path(folder: Path, folders: Collection[str], is_known: Callable[[str], bool]) -> str:
+    """Returns the path below a folder of a file that is not known, or of a folder that is not one of
+    `folders` directly in it; empty if there is none. Raises OSError.
+    """
+    waiting = [""]
+    while waiting:
+        inner = waiting.pop()
+        with os.scandir(folder / inner) as entries:
+            for entry in entries:
+                path = f"{inner}{entry.name}"
+                if path in folders and entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{path}/")
+                elif entry.is_dir(follow_symlinks=False) or not is_known(path):
+                    return path
+    return ""
 
 
 def own_size(path: Path) -> int:

@@ -28,6 +28,11 @@ _MAX_INDENTED = 8
 at a depth of 200 levels a hundred times.
 """
 
+TRACK_FILE = "track.json"
+_CHALLENGES_FILE = "challenges/default.json"
+_OPERATIONS_FILE = "operations/default.json"
+
+# The track names its parts, so that no other file in these folders becomes one.
 _TRACK = """\
 {{% import "rally.helpers" as rally with context %}}
 {{
@@ -35,10 +40,10 @@ _TRACK = """\
   "description": {description},
 {body}
   "operations": [
-    {{{{ rally.collect(parts="operations/*.json") }}}}
+    {{{{ rally.collect(parts="operations/default.json") }}}}
   ],
   "challenges": [
-    {{{{ rally.collect(parts="challenges/*.json") }}}}
+    {{{{ rally.collect(parts="challenges/default.json") }}}}
   ]
 }}
 """
@@ -127,10 +132,15 @@ def track_files(
     files = {_body_file(source): _body(source) for source in sources}
     return {
         **files,
-        "track.json": _track(name, sources, dumped),
-        "challenges/default.json": _challenge(sources, health, indexes=bool(dumped)),
-        "operations/default.json": _operations(sources),
+        TRACK_FILE: _track(name, sources, dumped),
+        _CHALLENGES_FILE: _challenge(sources, health, indexes=bool(dumped)),
+        _OPERATIONS_FILE: _operations(sources),
     }
+
+
+def text_names(sources: Sequence[CaptureSource]) -> list[str]:
+    """Returns the paths of the same files."""
+    return [*map(_body_file, sources), TRACK_FILE, _CHALLENGES_FILE, _OPERATIONS_FILE]
 
 
 def check_bodies(sources: Sequence[CaptureSource]) -> None:
