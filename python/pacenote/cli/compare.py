@@ -423,16 +423,17 @@ def _page(
     comparison: Comparison, options: argparse.Namespace, first: tuple[ComparedRace, ComparedRace]
 ) -> str:
     """Returns the comparison as a page, which names the commands of the first race of each side."""
-    from pacenote.cli.output.race_command import race_command
+    from pacenote.cli.output.race_command import CHECK_FIRST, race_command
     from pacenote.report.page.comparison.build import ComparisonPageSources, build_comparison_page
     from pacenote.report.render.page import render_small_page
     from pacenote.version import pacenote_version
 
     commands = [(" ".join(shell_words([NAME, "compare", *_arguments(options)])), "compare these races again")]
     for race, side in zip(first, ("baseline", "contender"), strict=True):
-        command, _ = race_command(race.record, NAME)
+        command, notes = race_command(race.record, NAME)
         if command:
-            commands.append((command, f"run the first race of the {side} again"))
+            checks = [note for note in notes if note.startswith(CHECK_FIRST)]
+            commands.append((command, "; ".join((f"run the first race of the {side} again", *checks))))
     sources = ComparisonPageSources(comparison, tuple(commands), pacenote_version() or "")
     return render_small_page(build_comparison_page(sources))
 

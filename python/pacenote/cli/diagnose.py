@@ -154,12 +154,15 @@ def _title(diagnosis: Diagnosis) -> str:
 def _write_experiments(
     diagnosis: Diagnosis, group: FoundGroup, options: argparse.Namespace, console: Console
 ) -> None:
-    from pacenote.cli.lab.diagnosis_experiment import lacks_secrets, write_experiments
+    from pacenote.cli.lab.diagnosis_experiment import check_first, lacks_secrets, write_experiments
     from pacenote.cli.lab.experiment_check import RaceOptionCheck
 
     record = group.races[0].record
     check = RaceOptionCheck(console)
+    unchecked = check_first(record)
     for file in write_experiments(diagnosis, record, options.write_experiment, options.only, check):
         if lacks_secrets(file):
             console.warning(f"{file} lacks secrets of the race, which were not stored: fill in '<hidden>'")
+        if unchecked:
+            console.warning(f"{file} is not run as it is: {unchecked}")
         console.progress(f"next: {program()} {shell_command('experiment', 'run', str(file))}")

@@ -29,6 +29,7 @@ from pacenote.cli.options.engine import (
 from pacenote.cli.options.given import given_options
 from pacenote.cli.options.metrics_store import add_store_option, configured_store
 from pacenote.cli.options.nodes import add_driver_cpus_option
+from pacenote.cli.options.race_trust import remember_options
 from pacenote.cli.options.rally_ini import show_rally_settings
 from pacenote.cli.options.sources import (
     SELECTING_SOURCES,
@@ -135,6 +136,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             raise Interrupted(NOTHING_MEASURED)
         with printing_report(stopped=stopped):
             folder = request.home / RACES / record.race_id
+            remember_options(folder, request.home)
             evidence = race_evidence(record, folder, console)
             show_report(record, folder, options, console, evidence)
             if not is_short(options, console):

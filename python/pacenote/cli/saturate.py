@@ -16,6 +16,7 @@ from pacenote.cli.lab.saturation_output import check_saturation_format, show_sat
 from pacenote.cli.metrics_store.races import add_to_store
 from pacenote.cli.options import values
 from pacenote.cli.options.metrics_store import configured_store
+from pacenote.cli.options.race_trust import remember_options
 from pacenote.cli.options.rally_ini import show_rally_settings
 from pacenote.cli.options.telemetry import TELEMETRY_OPTIONS
 from pacenote.cli.output.progress import progress_listener
@@ -150,6 +151,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             raise Interrupted(NO_PROBE)
         with printing_report(stopped=stopped):
             folder = request.race.home / RACES / record.race_id
+            remember_options(folder, request.race.home)
             show_saturation(result, record, folder, options, console)
             if options.html:
                 add_page(folder, None, console)

@@ -25,9 +25,9 @@ STARTED = replace(
 
 
 @pytest.mark.parametrize(
-    ("race", "expected"),
+    ("race", "expected", "checks"),
     [
-        (STARTED, "--track=http_logs --distribution=opensearch --distribution-version=3.3.0 --seed=42"),
+        (STARTED, "--track=http_logs --distribution=opensearch --distribution-version=3.3.0 --seed=42", ()),
         (
             replace(
                 PLAIN,
@@ -42,14 +42,18 @@ STARTED = replace(
             "--track=http_logs '--challenge=fast one' --pipeline=benchmark-only "
             "--target-hosts=http://a:9200,http://b:9200 --open-loop --seed=42 --test-mode --telemetry=jfr,gc "
             "--user-tags=a:b,n:1 --max-error-rate=5.0 --samples=none",
+            (
+                "Check first: race race-1, which this home has not run, names code, programs, addresses or "
+                'paths: pipeline=benchmark-only, target-hosts=["http://a:9200", "http://b:9200"].',
+            ),
         ),
     ],
 )
-def test_the_command_has_the_options_of_the_race(race, expected):
+def test_the_command_has_the_options_of_the_race(race, expected, checks):
     command, notes = race_command(race, "pacenote")
     assert shlex.split(command.replace(" \\\n", "")) == shlex.split(f"pacenote race {expected}")
     assert all(line.endswith(" \\") for line in command.split("\n")[:-1])
-    assert notes == ()
+    assert notes == checks
 
 
 def test_notes_say_what_the_command_does_not_repeat():

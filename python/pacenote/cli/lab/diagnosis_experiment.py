@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pacenote.cli.lab.experiment_check import RaceOptionCheck
+from pacenote.cli.options.race_trust import unchecked_options, unchecked_text
 from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.cli.output.race_options import race_options
 from pacenote.errors import StoreError, UsageError
+from pacenote.lab.experiment.given_options import UNCHECKED
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.toml_values import toml_table, toml_value
 from pacenote.model.diagnosis import Diagnosis, RuleAdvice, RuleAnswer
@@ -44,20 +46,26 @@ def write_experiments(
     if not chosen:
         raise UsageError(_no_advice(diagnosis, only))
     is_file = path.suffix == ".toml"
+    unchecked = unchecked_options(_repeated(record))
     texts = {
-        path if is_file else path / f"{answer.id}.toml": experiment_text(answer, advice, record)
+        path if is_file else path / f"{answer.id}.toml": experiment_text(answer, advice, record, unchecked)
         for answer, advice in (chosen[:1] if is_file else chosen)
     }
     for file, text in texts.items():
-        if REDACTED not in text:
+        # Checking an option may read a file that it names.
+        if REDACTED not in text and not unchecked:
             read_experiment(text, file.stem, str(file), check)
     for file, text in texts.items():
         _write(file, text)
     return list(texts)
 
 
-def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) -> str:
-    """Returns the file of the experiment that tests one piece of advice. Raises UsageError."""
+def experiment_text(
+    answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord, unchecked: Mapping[str, object]
+) -> str:
+    """Returns the file of the experiment that tests one piece of advice; with options of the race that are
+    to be checked, it cannot be run. Raises UsageError.
+    """
     if record.saturation is not None:
         raise UsageError(
             f"race {record.race_id} is a search by `saturate`, which an experiment cannot repeat",
@@ -65,24 +73,43 @@ def experiment_text(answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord) 
         )
     lines = [
         line
-        for text in _comments(answer, record)
-        for line in textwrap.wrap(f"# {text}", _WIDTH, subsequent_indent="#   ")
+        for text in (*_comments(answer, record), *_checks(record, unchecked))
+        for line in textwrap.wrap(
+            f"# {text}",
+            _WIDTH,
+            subsequent_indent="#   ",
+            # A path or a name of an option stays whole.
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
     ]
-    options = {name: value for name, value in race_options(record).items() if name not in _OF_ONE_RACE}
     return "\n".join([
         *lines,
+        *([f"{UNCHECKED} = {toml_value(list(unchecked))}"] if unchecked else []),
         "",
         f"question = {toml_value(f'Does it help to {single_line(advice.text)}?')}",
         'design = "pair"',
         f"blocks = {_BLOCKS}",
         f"looks = {toml_value(_LOOKS)}",
         f"primary = {toml_value([answer.metric])}",
-        *toml_table("race", options),
+        *toml_table("race", _repeated(record)),
         "",
         f"[variants.{BASELINE}]",
         *toml_table(f"variants.{answer.id}", advice.options),
         "",
     ])
+
+
+def _repeated(record: RaceRecord) -> dict[str, object]:
+    """Returns the options of a race that those of an experiment have, too. Raises UsageError."""
+    return {name: value for name, value in race_options(record).items() if name not in _OF_ONE_RACE}
+
+
+def _checks(record: RaceRecord, unchecked: Mapping[str, object]) -> Iterator[str]:
+    """Yields what is to be checked before the file can be run."""
+    if unchecked:
+        yield unchecked_text(record, unchecked)
+        yield "Check them. If you trust them, delete the next line, with which the file is not run."
 
 
 def _comments(answer: RuleAnswer, record: RaceRecord) -> Iterator[str]:
@@ -117,6 +144,13 @@ def _write(file: Path, text: str) -> None:
         raise StoreError(f"{file} exists already", hint="give another path to --write-experiment") from error
     except OSError as error:
         raise StoreError(f"{file} cannot be written: {error.strerror}") from error
+
+
+def check_first(record: RaceRecord) -> str:
+    """Returns a line that names the options in a written file for which it is not run; empty without any."""
+    unchecked = unchecked_options(_repeated(record))
+    advice = f"check them; if you trust them, delete its line `{UNCHECKED} = …`"
+    return f"{unchecked_text(record, unchecked)}: {advice}" if unchecked else ""
 
 
 def lacks_secrets(file: Path) -> bool:

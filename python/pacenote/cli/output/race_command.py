@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 
+from pacenote.cli.options.race_trust import unchecked_options, unchecked_text
 from pacenote.cli.output.race_options import race_options
 from pacenote.errors import UsageError
 from pacenote.lab.experiment.options import arguments
@@ -18,6 +19,9 @@ _SIMPLE = re.compile(r"[\w.:,/=+-]{1,1000}")
 _MAX_ERROR_RATE = 0.01
 _WIDTH = 80
 """Length of a command from which on each option has a line of its own."""
+
+CHECK_FIRST = "Check first:"
+"""How the note begins on options that name code, programs, addresses or paths, of a race of someone else."""
 
 _DEFAULTS: Mapping[str, Collection[object]] = {
     "pipeline": ("from-distribution",),
@@ -40,9 +44,10 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
     }
     words = [f"{program} race", *shell_words(arguments(given))]
     command = " ".join(words)
+    unchecked = unchecked_text(record, unchecked_options(options))
     if len(command) > _WIDTH:
         command = " \\\n  ".join(words)
-    return command, tuple(_notes(record, command))
+    return command, (*([f"{CHECK_FIRST} {unchecked}."] if unchecked else []), *_notes(record, command))
 
 
 def _short(name: str, value: object) -> object:

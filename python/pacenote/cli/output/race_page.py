@@ -84,6 +84,7 @@ def _saturation_text(result: SaturationResult, record: RaceRecord) -> str:
 
 def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, str]]:
     """Yields the command that searches again, as far as the result states it."""
+    from pacenote.cli.options.race_trust import unchecked_options, unchecked_text
     from pacenote.cli.output.race_options import race_options
     from pacenote.lab.experiment.options import arguments
 
@@ -94,7 +95,9 @@ def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tu
     known: dict[str, object] = {"task": result.task, "seed": record.seed}
     own = known if record.given_options is not None else dict(_search_options(result, record))
     words = shell_words(arguments({**options, **own}))
-    yield " \\\n  ".join((f"{NAME} saturate", *words)), "search again"
+    unchecked = unchecked_text(record, unchecked_options(options))
+    purpose = f"search again; check first: {unchecked}" if unchecked else "search again"
+    yield " \\\n  ".join((f"{NAME} saturate", *words)), purpose
 
 
 def _search_options(result: SaturationResult, record: RaceRecord) -> Iterator[tuple[str, object]]:

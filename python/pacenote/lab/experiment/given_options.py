@@ -19,14 +19,31 @@ which takes milliseconds for each.
 """
 
 
+UNCHECKED = "unchecked"
+"""Key of a file that is not run, because of the options of someone else that its value lists."""
+
+
 def file_document(text: str, file: str) -> dict[str, Any]:
     """Returns the contents of the file of an experiment. Raises UsageError."""
     try:
         document = parse_toml(text)
     except ValueError as error:
         raise UsageError(f"{file} is not valid TOML: {error}") from error
-    check_variant_count(document, file)
+    check_document(document, file)
     return document
+
+
+def check_document(document: Mapping[str, Any], file: str) -> None:
+    """Raises UsageError for the file of an experiment whose options are not read: those of a stored
+    race that are to be checked, or too many.
+    """
+    if UNCHECKED in document:
+        raise UsageError(
+            f"{file}: the options of a stored race in it have not been checked: they name code, programs, "
+            "addresses or paths",
+            hint=f"if you trust them, delete its line `{UNCHECKED} = …`, which names them",
+        )
+    check_variant_count(document, file)
 
 
 def check_variant_count(document: Mapping[str, Any], file: str) -> None:

@@ -24,7 +24,7 @@ from pacenote.errors import UsageError
 from pacenote.lab.experiment.clashes import clashes
 from pacenote.lab.experiment.design import all_variants
 from pacenote.lab.experiment.duet import duet_problems
-from pacenote.lab.experiment.given_options import check_variant_count
+from pacenote.lab.experiment.given_options import check_document
 from pacenote.lab.experiment.options import RESERVED, OptionCheck, joined
 from pacenote.lab.experiment.toml_lines import KeyNames, key_lines, line_of
 from pacenote.model.custom_metrics import QualityDirection
@@ -106,7 +106,7 @@ def read_experiment(
         document = parse_toml(text)
     except ValueError as error:
         raise ExperimentFileError(f"{file} is not valid TOML: {error}", problems=()) from error
-    check_variant_count(document, file)
+    check_document(document, file)
     reader = _Reader(document, key_lines(text) if lines is None else lines, check)
     try:
         experiment = reader.read(name)
