@@ -53,6 +53,9 @@ class _Target(Struct, frozen=True):
     user_tags: Mapping[str, object]
     """Tags of all races, in addition to their own."""
 
+    stored: list[str]
+    """The ids of the stored races, sorted; `short` adds those that are imported."""
+
     told: dict[str, str] = field(default_factory=dict)
     """Reasons of verdicts that were shown, with the short id of the race."""
 
@@ -96,7 +99,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     Raises StoreError if races cannot be stored.
     """
     store = RaceStore()
-    target = _Target(store, store.short_id_maker(), options.user_tags)
+    ids = store.ids()
+    target = _Target(store, store.short_id_maker(ids), options.user_tags, ids)
     code = 0
     imported: dict[str, _Imported] = {}
     for given in options.files:
@@ -154,7 +158,7 @@ def _import_file(path: Path, target: _Target, console: Console) -> list[_Importe
 
     read = read_file(path)
     file = ImportedFile(str(path.absolute()), read.sha256, datetime.now(UTC).replace(microsecond=0))
-    races = race_records(read.races, file, target.user_tags, is_race_id)
+    races = race_records(read.races, file, target.user_tags, is_race_id, target.stored)
     for problem in read.problems[:_SHOWN_PROBLEMS]:
         console.warning(single_line(f"{path}: left out: {problem}"))
     if (more := len(read.problems) - _SHOWN_PROBLEMS) > 0:

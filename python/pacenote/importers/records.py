@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal
 
@@ -17,6 +17,7 @@ from pacenote.importers.names import public_name
 from pacenote.model.engine import engine_of_version
 from pacenote.model.imported import UNSTATED_TIME, ImportedResults, ImportedValue
 from pacenote.model.printable import encodable_value
+from pacenote.model.race_ids import is_among, is_taken_for_another
 from pacenote.model.race_record import Environment, RaceRecord, RecordedCluster, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
 from pacenote.model.secrets import redact_params, redact_urls
@@ -64,18 +65,26 @@ def race_records(
     file: ImportedFile,
     user_tags: Mapping[str, object],
     is_race_id: Callable[[str], bool],
+    stored: Sequence[str] = (),
 ) -> tuple[NewRace, ...]:
     """Returns the records of the races in a file, with additional tags.
 
     A race keeps its id if that is unique in the file and `is_race_id` accepts it; other ids follow from the
-    content of the file, so that the same file gives the same ids.
+    content of the file, so that the same file gives the same ids. `stored` are the sorted ids of stored
+    races, none of which an id may be taken for.
     """
     named = Counter(race.facts.race_id for race in races)
+    beside = sorted(filter(None, named))
     records = []
     for number, race in enumerate(races):
         given = race.facts.race_id
+        derived = _derived_id(file.sha256, number)
         keeps = given is not None and is_race_id(given) and named[given] == 1
-        race_id = given if given is not None and keeps else _derived_id(file.sha256, number)
+        if given is not None and keeps and not is_among(given, stored):
+            alike = is_taken_for_another(given, stored) or is_taken_for_another(given, beside)
+            # The file may have been imported when there was such an id.
+            keeps = not alike and not is_among(derived, stored)
+        race_id = given if given is not None and keeps else derived
         replaced = "" if keeps else _name(given)
         records.append(NewRace(_record(race, race_id, file, user_tags), race.side, replaced))
     return tuple(records)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -18,6 +17,7 @@ from pacenote.model.comparison import (
     RaceGroup,
 )
 from pacenote.model.printable import whole_line
+from pacenote.model.race_ids import short_id
 from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.comparison_rows import (
     change_text,
@@ -38,8 +38,6 @@ _MAX_ADVISED_RACES = 100
 
 _SHOWN_ORDER = 40
 """Maximum number of races whose order is shown."""
-
-_GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 _ANSWERS = {
     "better": "yes: {contender} is better than {baseline}",
@@ -381,12 +379,14 @@ def races_needed(comparison: Comparison) -> int | None:
     return needed if count < needed <= _MAX_ADVISED_RACES else None
 
 
-def group_text(group: RaceGroup) -> str:
-    """Returns a description of a group: the number of its races, and what they have in common."""
+def group_text(group: RaceGroup, comparison: Comparison) -> str:
+    """Returns a description of a group: the number of its races, and what they have in common. The ids of no
+    two races of the comparison look alike.
+    """
     names = " / ".join(name for name in (group.track, group.challenge) if name)
     tags = ", ".join(f"{key}={value}" for key, value in group.tags.items())
     parts = (
-        race_ids_text([race.race_id for race in group.races]),
+        race_ids_text([race.race_id for race in group.races], _ids(comparison)),
         names + (f" on {group.engine}" if group.engine else ""),
         f"car {group.car}" if group.car not in ("", "external") else "",
         f"tags {tags}" if tags else "",
@@ -394,9 +394,15 @@ def group_text(group: RaceGroup) -> str:
     return whole_line(", ".join(part for part in parts if part))
 
 
-def race_ids_text(ids: Sequence[str]) -> str:
-    """Returns the number of races and the first of their ids: `5 races (a, b, …)`."""
-    shown = ", ".join(map(_short_id, ids[:2])) + (", …" if len(ids) > 2 else "")
+def _ids(comparison: Comparison) -> list[str]:
+    return [race.race_id for group in (comparison.baseline, comparison.contender) for race in group.races]
+
+
+def race_ids_text(ids: Sequence[str], among: Sequence[str]) -> str:
+    """Returns the number of races and the first of their ids: `5 races (a, b, …)`. Those that Pacenote chose
+    are as short as no other one of `among` begins.
+    """
+    shown = ", ".join(short_id(each, among) for each in ids[:2]) + (", …" if len(ids) > 2 else "")
     return f"race {shown}" if len(ids) == 1 else f"{format_count(len(ids), 'race')} ({shown})"
 
 
@@ -439,8 +445,3 @@ def smallest_effects_text(metrics: Sequence[MetricComparison]) -> str:
     together = sum(each.change is not None for each in metrics)
     allowance = f"; intervals allow for {together} metrics that decide together" if together > 1 else ""
     return f"changes that matter: {', '.join(listed)}{allowance}" if names else ""
-
-
-def _short_id(race_id: str) -> str:
-    """Returns the beginning of an id that Pacenote chose, and any other id as it is."""
-    return race_id[:8] if _GENERATED_ID.fullmatch(race_id) else race_id

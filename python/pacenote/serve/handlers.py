@@ -19,6 +19,7 @@ from multidict import MultiMapping
 from pacenote.errors import PacenoteError, StoreError, UsageError
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import race_state
+from pacenote.report.comparison_texts import race_ids_text
 from pacenote.report.render.html import escaped
 from pacenote.serve.access import Access
 from pacenote.serve.document import FILE_POLICY, REPORT_POLICY, OwnPage, attribute, bar
@@ -44,7 +45,6 @@ from pacenote.serve.race_pages import (
 from pacenote.store.annotations import Annotation, AnnotationStore
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_store import RaceStore
-from pacenote.units import format_count
 
 MAX_COMPARED = 100
 """Most races of a comparison, so that its address is not too long."""
@@ -288,7 +288,8 @@ def comparison_page(root: str, baseline: Sequence[str], contender: Sequence[str]
         (f"{root}compare?{_query(contender, baseline)}", "Exchange the sides"),
     )
     nav = "".join(f'<a href="{attribute(path)}">{name}</a>' for path, name in links)
-    sides = f"baseline {_side(baseline)}, contender {_side(contender)}"
+    among = (*baseline, *contender)
+    sides = f"baseline {race_ids_text(baseline, among)}, contender {race_ids_text(contender, among)}"
     body = "".join((
         bar(root, f'<span class=name>{escaped(sides)}</span><nav aria-label="Comparison">{nav}</nav>'),
         f"<main><h1 class=hidden>Comparison: {escaped(sides)}</h1>",
@@ -300,7 +301,3 @@ def comparison_page(root: str, baseline: Sequence[str], contender: Sequence[str]
 
 def _query(baseline: Sequence[str], contender: Sequence[str]) -> str:
     return urlencode({"baseline": baseline, "contender": contender}, doseq=True)
-
-
-def _side(race_ids: Sequence[str]) -> str:
-    return race_ids[0][:8] if len(race_ids) == 1 else format_count(len(race_ids), "race")

@@ -14,6 +14,7 @@ from urllib.parse import quote, quote_plus
 from msgspec import Struct
 
 from pacenote.errors import UsageError
+from pacenote.model.race_ids import short_id
 from pacenote.model.race_time import parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.render.html import escaped, shown
@@ -32,7 +33,6 @@ MAX_SEARCH = 500
 """Characters of a search: SQLite refuses a query with a condition for each of a thousand words."""
 
 _MAX_TAGS = 6
-_SHORT_ID = 8
 _TEXT = re.compile(r'"([^"]*)"|(\S+)')
 _TONES = {"valid": "good", "suspect": "doubtful", "void": "wrong", "running": "active"}
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -97,10 +97,11 @@ def _table(root: str, asked: ListRequest, races: Sequence[RaceSummary], now: dat
     yield from (f"<th scope=col class=tick >{side.capitalize()}" for side in SIDES)
     yield from (f"<th scope=col>{head}" for head in heads)
     yield "</thead><tbody>"
+    ids = [race.race_id for race in races]
     for race in races:
         yield "<tr>"
         yield from (_tick(asked, side, race) for side in SIDES)
-        yield from _cells(root, race, now)
+        yield from _cells(root, race, now, short_id(race.race_id, ids))
     yield "</tbody></table>"
 
 
@@ -113,13 +114,13 @@ def _tick(asked: ListRequest, side: str, race: RaceSummary) -> str:
     )
 
 
-def _cells(root: str, race: RaceSummary, now: datetime) -> Iterator[str]:
+def _cells(root: str, race: RaceSummary, now: datetime, short: str) -> Iterator[str]:
     link = attribute(race_path(root, race.race_id))
     name = " / ".join(filter(None, (race.track, race.challenge))) or race.race_id
     yield (
         f"<td class=start>{escaped(_start(race))}<span class=quiet>{escaped(_age(race, now))}</span>"
         f'<td class=track><a href="{link}">{escaped(name)}</a>'
-        f"<span class=quiet>{escaped(race.race_id[:_SHORT_ID])}{_trend(root, race)}</span>"
+        f"<span class=quiet>{escaped(short)}{_trend(root, race)}</span>"
     )
     engine = f"{race.distribution} {race.version}".strip()
     yield f"<td>{escaped(engine)}<td>{escaped(race.car)}<td class=result>{escaped(race.headline)}"
@@ -173,7 +174,7 @@ def _selection(root: str, asked: ListRequest, shown: Sequence[RaceSummary]) -> I
                 value = attribute(race_id)
                 yield (
                     f'<label class=chip><input type=checkbox name={side} value="{value}" checked>'
-                    f" {side}: {escaped(race_id[:_SHORT_ID])}</label>"
+                    f" {side}: {escaped(short_id(race_id, (*ids, *getattr(asked, side))))}</label>"
                 )
     yield (
         f'<button class=main formaction="{attribute(root)}compare">Compare</button><p class=quiet>Select a '

@@ -12,7 +12,7 @@ import bisect
 import contextlib
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, MutableSequence, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from pacenote.errors import StoreError
 from pacenote.model.imported import UNSTATED_TIME
 from pacenote.model.printable import printable
+from pacenote.model.race_ids import SHORT_ID, can_be_short, is_generated, shortened_to
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
@@ -40,13 +41,7 @@ ID_HINT = (
 )
 """What a race id may consist of."""
 
-_GENERATED_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-"""An id that Pacenote chose."""
-
 _ALL = 1 << 31
-
-_SHORT_ID = 8
-"""Length of an id that is probably unique in a home folder."""
 
 _RESERVED = frozenset((LATEST, *INDEX_FILES))
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -125,8 +120,20 @@ class RaceStore:
         """Returns the folder of a race, by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         check_home(self.home)
         if is_race_id(reference) and is_dir(self.races / reference):
+            self._check_unambiguous(reference)
             return RaceFolder(self.races / reference)
         return RaceFolder(self.races / self._resolve(reference))
+
+    def _check_unambiguous(self, race_id: str) -> None:
+        """Raises AmbiguousRace for an id that is also what is shown of the id of another race, which someone
+        may have imported, or copied, to take its place.
+        """
+        ids = self._index().ids() if can_be_short(race_id) else ()
+        if other := next(shortened_to(race_id, ids), None):
+            raise AmbiguousRace(
+                f"'{race_id}' is the id of a race, and the beginning of that of race {other}",
+                hint=f"give more characters of the other one, or rename {self.races / race_id}",
+            )
 
     def exact_folder(self, race_id: str) -> RaceFolder:
         """Returns the folder of the race with exactly this id, which may come from anywhere. Raises
@@ -173,11 +180,15 @@ class RaceStore:
         with file_awaited(self.home / ".import.lock"):
             yield
 
-    def short_id_maker(self) -> Callable[[str], str]:
-        """Returns a function that shortens an id as `short_ids` does, among the races that are stored now and
-        those that it has shortened.
+    def short_id_maker(self, known: MutableSequence[str] | None = None) -> Callable[[str], str]:
+        """Returns a function that shortens an id as `short_ids` does, among `known`, which `ids` returned, or
+        the races that are stored now, and those that it has shortened, which it adds to `known`.
         """
-        return partial(_shortest, known=self._index().ids())
+        return partial(_shortest, known=self.ids() if known is None else known)
+
+    def ids(self) -> list[str]:
+        """Returns the ids of all races, sorted."""
+        return self._index().ids()
 
     def list(self, criteria: RaceFilter) -> list[RaceSummary]:
         """Returns the races that match, newest first, including those that are running or were killed."""
@@ -274,16 +285,16 @@ def _delete(folder: RaceFolder) -> None:
         raise store_error("delete", folder.path, error) from error
 
 
-def _shortest(race_id: str, known: list[str]) -> str:
+def _shortest(race_id: str, known: MutableSequence[str]) -> str:
     """Returns the short form of an id among sorted ids, to which it is added."""
     at = bisect.bisect_left(known, race_id)
     if known[at : at + 1] != [race_id]:
         known.insert(at, race_id)
-    if not _GENERATED_ID.fullmatch(race_id):
+    if not is_generated(race_id):
         return race_id  # The user has chosen it.
     # No other id has more characters in common with it than its neighbours.
     neighbours = (*known[max(at - 1, 0) : at], *known[at + 1 : at + 2])
-    beginnings = (race_id[:length] for length in range(_SHORT_ID, len(race_id)))
+    beginnings = (race_id[:length] for length in range(SHORT_ID, len(race_id)))
     unique = (short for short in beginnings if not any(other.startswith(short) for other in neighbours))
     return next(unique, race_id)
 

@@ -113,6 +113,6 @@ def _document(race: ListedRace, store: RaceStore) -> dict[str, Any]:
         document = dict(race.document or document)
     else:
         with contextlib.suppress(StoreError):
-            document = stored_document(store.load(race.summary.race_id))
+            document = stored_document(store.exact_folder(race.summary.race_id).read())
     places = {"stored-in": race.place.split(", ")} if race.place else {}
     return document | {"state": race.summary.state} | places

@@ -60,8 +60,8 @@ def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> s
     """
     lines = [f"# {escape(answer_sentence(comparison))}", ""]
     facts = (
-        ("Baseline", _group(comparison.baseline)),
-        ("Contender", _group(comparison.contender)),
+        ("Baseline", _group(comparison.baseline, comparison)),
+        ("Contender", _group(comparison.contender, comparison)),
         ("Quality", quality_text(comparison)),
         ("Design", comparison.design),
         ("Order", order_text(comparison)),
@@ -123,8 +123,8 @@ def _merged(comparison: Comparison, align: Alignment) -> list[str]:
     return ["", "## Merged percentiles", "", table, "", f"These are percentiles of {MERGED}."]
 
 
-def _group(group: RaceGroup) -> str:
-    return ", ".join(part for part in (group_text(group), times_text(group)) if part)
+def _group(group: RaceGroup, comparison: Comparison) -> str:
+    return ", ".join(part for part in (group_text(group, comparison), times_text(group)) if part)
 
 
 def _list(title: str, items: Iterable[str]) -> list[str]:

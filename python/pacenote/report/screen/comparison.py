@@ -144,8 +144,8 @@ def _answers(comparison: Comparison, width: int, reasons: str = "below") -> Iter
 
 def _sides(comparison: Comparison, width: int) -> Iterator[Line]:
     texts = (
-        ("Baseline", group_text(comparison.baseline)),
-        ("Contender", group_text(comparison.contender)),
+        ("Baseline", group_text(comparison.baseline, comparison)),
+        ("Contender", group_text(comparison.contender, comparison)),
         ("Order", order_text(comparison) if comparison.design != "one race each" else ""),
     )
     return _labelled(texts, width)

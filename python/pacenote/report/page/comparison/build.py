@@ -223,7 +223,8 @@ def difference_blocks(comparison: Comparison, prefix: str) -> Iterator[Block]:
     )
     yield FactList(
         tuple(
-            (name, ", ".join(filter(None, (group_text(group), times_text(group))))) for name, group in sides
+            (name, ", ".join(filter(None, (group_text(group, comparison), times_text(group)))))
+            for name, group in sides
         )
     )
     facts = shown_differences(comparison.differences)
