@@ -253,4 +253,4 @@ def test_a_linked_race_folder_is_a_race(store, tmp_path):
     (tmp_path / "races" / "a").rename(tmp_path / "elsewhere")
     (tmp_path / "races" / "b").symlink_to(tmp_path / "elsewhere")
     assert ids(store) == ["b"]
-    assert store.load("b") == record("a", timestamp=BEGAN.replace(day=1))
+    assert store.load("b") == record("b", timestamp=BEGAN.replace(day=1))

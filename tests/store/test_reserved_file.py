@@ -45,7 +45,7 @@ def test_results_and_the_record_are_stored_on_a_full_disk(tmp_path):
         with pytest.raises(StoreError, match="the disk is full"):
             folder.write(unfinished())
         folder.finish(record())
-        assert folder.read() == record()
+        assert folder.read() == record(folder.path.name)
         assert sorted(path.name for path in disk.iterdir()) == ["filler", "race.json"]
         # What was reserved and not needed is free again.
         assert os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize > RECORD_BYTES
@@ -71,9 +71,9 @@ def test_the_result_of_a_saturation_is_stored_on_a_full_disk(tmp_path):
         fill(disk)
         with pytest.raises(StoreError, match="the disk is full"):
             folder.write_saturation(replace(FOUND, notes=("x" * 200_000,)))
-        assert folder.read_saturation() == FOUND
+        assert folder.read_saturation() == replace(FOUND, race_id="disk")
         folder.finish_saturation(ended)
-        assert folder.read_saturation() == ended
+        assert folder.read_saturation() == replace(ended, race_id="disk")
         assert sorted(path.name for path in disk.iterdir()) == ["filler", "saturation.json"]
 
 
@@ -99,7 +99,7 @@ def test_a_record_that_does_not_fit_leaves_the_old_one_and_the_results(tmp_path)
             folder.finish(aborted)
         assert folder.read().tasks == (bulk(),)
         folder.finish(record())
-        assert folder.read() == record()
+        assert folder.read() == record(folder.path.name)
 
 
 def test_the_record_is_stored_even_if_its_reserved_file_was_deleted(tmp_path):
@@ -107,7 +107,7 @@ def test_the_record_is_stored_even_if_its_reserved_file_was_deleted(tmp_path):
     folder.reserve(results(1))
     (tmp_path / ".race.json.reserved").unlink()
     folder.finish(record())
-    assert folder.read() == record()
+    assert folder.read() == record(folder.path.name)
 
 
 def test_a_race_that_the_disk_has_no_room_for_is_an_error(tmp_path):
@@ -267,7 +267,7 @@ def test_room_that_another_process_has_removed_is_not_needed(tmp_path):
     reserved.unlink()
     reserved.write_bytes(b"another file")
     folder.finish(record())
-    assert folder.read() == record()
+    assert folder.read() == record(folder.path.name)
 
 
 def test_what_a_killed_race_had_written_of_its_final_record_is_kept(tmp_path):

@@ -262,11 +262,11 @@ def _compared(
     comparison = compare_groups(baseline.races, contender.races, asked)
     if comparison.answer != "void":
         check_directions(given_quality(options), (each.metric for each in comparison.metrics))
+    notes = [*baseline.renamed, *contender.renamed]
     if comparison.design != "one race each":
-        notes = [each.note for each in unfinished]
+        notes += [each.note for each in unfinished]
         notes += [f"intervals and verdicts allow for {contenders} contenders"] if contenders > 1 else []
-        comparison = replace(comparison, notes=(*comparison.notes, *notes))
-    return comparison, asked
+    return replace(comparison, notes=(*comparison.notes, *notes)), asked
 
 
 def _groups(

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
     store = RaceStore()
     check_home(store.home)
     group = find_group(store, options.races)
-    for text in group.left_out:
+    for text in (*group.left_out, *group.renamed):
         console.warning(text)
     for text in unfinished_races(group.races):
         console.warning(text)

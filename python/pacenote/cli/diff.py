@@ -67,6 +67,8 @@ def _configurations(
     from pacenote.compare.race_diff import race_changes, race_configuration
 
     races = [(folder.read(), folder.read_snapshot()) for folder in (first, second)]
+    for text in dict.fromkeys(folder.other_name for folder in (first, second) if folder.other_name):
+        console.warning(text)
     if first.path == second.path:
         snapshot = races[0][1]
         if snapshot is None or snapshot.after is None:

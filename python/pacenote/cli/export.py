@@ -96,6 +96,8 @@ class _Races:
         check_home(store.home)
         check = check_identity if self._repeats else None
         for race in each_race(store, self._references, self._leave_out, check):
+            if race.folder.other_name:
+                self.console.warning(race.folder.other_name)
             # The Parquet files of a race that was killed are incomplete until then.
             for problem in recover(race.folder) if race.state == "killed" else ():
                 self.console.warning(f"race {race.record.race_id}: {problem}")

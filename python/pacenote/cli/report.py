@@ -60,7 +60,8 @@ def run(options: argparse.Namespace, console: Console) -> int:
     # The files of a saturation are those of its probes.
     missing = missing_files(folder, record) if saturation is None else ()
     changed = folder.plan_problem(record)
-    for problem in (*missing, *([changed] if changed else []), *recover(folder)):
+    renamed = [folder.other_name] if folder.other_name else []
+    for problem in (*renamed, *missing, *([changed] if changed else []), *recover(folder)):
         console.warning(problem)
     if options.html is not None:
         write_page(record, folder, options.html, console)

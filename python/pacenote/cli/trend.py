@@ -192,6 +192,8 @@ def _trend(store: RaceStore, options: argparse.Namespace, console: Console) -> T
     from pacenote.model.trend import TrendOptions
 
     group = _found(store, options)
+    for text in group.renamed:
+        console.warning(text)
     age = options.max_age
     asked = TrendOptions(
         metrics=options.metrics,

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 TIMESTAMP_FORMAT = "%Y%m%dT%H%M%SZ"
 """Rally's form of a race's timestamp, always UTC."""
 
 _YEARS = range(1970, 3000)
 """Years of races. Arithmetic with times outside of them may overflow, and their texts do not sort by time."""
+
+FUTURE = "in future"
+"""What lists say of such a race instead of its age."""
+
+_CLOCK_ERROR = timedelta(days=1)
+"""How much clocks of machines may differ."""
+
+
+def is_in_future(began: datetime, now: datetime | None = None) -> bool:
+    """Returns whether a time is later than that of any clock, so that a race cannot have begun then. Races of
+    others may state any time.
+    """
+    return began > (now or datetime.now(UTC)) + _CLOCK_ERROR
 
 
 def parse_timestamp(text: str) -> datetime:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from pacenote.errors import UsageError
 from pacenote.model.race_ids import short_id
-from pacenote.model.race_time import parse_timestamp
+from pacenote.model.race_time import FUTURE, is_in_future, parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.render.html import escaped, shown
 from pacenote.serve.document import OwnPage, attribute, bar
@@ -198,5 +198,7 @@ def _began(race: RaceSummary) -> datetime:
 def _age(race: RaceSummary, now: datetime) -> str:
     if not race.timestamp:
         return ""
+    if is_in_future(_began(race), now):
+        return FUTURE
     seconds = int((now - _began(race)).total_seconds())
     return next((f"{seconds // length} {unit} ago" for length, unit in _AGES if seconds >= length), "")

@@ -29,6 +29,8 @@ from pathlib import Path
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.experiment import PLAN_FORMAT, ExperimentPlan, JournalEntry
 from pacenote.model.messages import list_with_rest
+from pacenote.model.printable import shortened, single_line
+from pacenote.model.race_time import is_in_future
 from pacenote.model.shell_command import shell_command
 from pacenote.store.atomic_files import PRIVATE_FOLDER, remove_abandoned, store_error, write_atomically
 from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
@@ -37,7 +39,7 @@ from pacenote.store.installation_store import InstallationStore
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import delete_tree, discard_tree
-from pacenote.system.paths import exists, is_dir, is_file, is_link, paths_in
+from pacenote.system.paths import exists, is_dir, is_file, is_link, paths_in, written_at
 from pacenote.system.regular_files import read_stored_file
 
 EXPERIMENTS = "experiments"
@@ -128,7 +130,7 @@ class ExperimentFolder:
             written = document.get("format") if isinstance(document, dict) else None
             if isinstance(written, int) and written > PLAN_FORMAT:
                 raise StoreError("a newer version of Pacenote wrote it")
-            return ExperimentPlan.from_document(document)
+            plan = ExperimentPlan.from_document(document)
         except FileNotFoundError:
             raise StoreError(
                 f"experiment '{self.experiment_id}' has no plan: its process ended before it had one",
@@ -138,6 +140,8 @@ class ExperimentFolder:
             raise store_error("read", self.plan_json, error) from error
         except (ValueError, RecursionError, PacenoteError) as error:
             raise StoreError(f"{self.plan_json} is not the plan of an experiment: {error}") from error
+        check_own_plan(self.plan_json, plan.experiment_id)
+        return plan
 
     @property
     def engine_json(self) -> Path:
@@ -302,9 +306,10 @@ class ExperimentStore:
     def folder(self, reference: str) -> ExperimentFolder:
         """Returns an experiment by its id, a unique prefix of it, or `latest`. Raises StoreError."""
         known = self.list()
-        planned = (folder for folder in known if is_file(folder.plan_json))
-        if reference == LATEST and (newest := next(planned, None)) is not None:
-            return newest
+        if reference == LATEST:
+            planned = [folder for folder in known if is_file(folder.plan_json)]
+            if planned:
+                return next((folder for folder in planned if not is_of_future(folder.plan_json)), planned[0])
         if (exact := self._exact(reference)) is not None:
             check_no_link(exact)
             if exact.is_search:
@@ -372,6 +377,18 @@ def _deletion(experiment_id: str) -> str:
     return shell_command("pacenote", "delete", "experiment", f"--id={experiment_id}")
 
 
+def check_own_plan(plan: Path, stated_id: str) -> None:
+    """Raises StoreError for a plan that states another id than the name of its folder: its races would be
+    shown, and run, as those of another experiment or search.
+    """
+    if stated_id != plan.parent.name:
+        stated = shortened(single_line(stated_id), 60)
+        raise StoreError(
+            f"{plan} is not the plan of {plan.parent.name}: it says that it is that of {stated}",
+            hint=f"rename the folder to {stated} if you have renamed or copied it, or delete it",
+        )
+
+
 def check_no_link(folder: ExperimentFolder) -> None:
     """Raises StoreError for a link to a folder, which may be that of a race, or any other of the user."""
     if is_link(folder.path):
@@ -397,6 +414,16 @@ def _created(folder: ExperimentFolder) -> tuple[float, str]:
         return folder.plan_json.lstat().st_mtime_ns, folder.experiment_id
     except OSError:
         return 0, folder.experiment_id
+
+
+def is_of_future(plan: Path) -> bool:
+    """Returns whether the file of a plan says that it was written in the future, as one that was copied may;
+    it would be the latest one for ever.
+    """
+    try:
+        return is_in_future(written_at(plan.lstat()))
+    except OSError:
+        return False
 
 
 def _remove_empty(path: Path) -> None:

@@ -41,7 +41,7 @@ from pacenote.figures.rally_results import stored_document
 from pacenote.model.codec import Stored, decode, encode
 from pacenote.model.document_checks import DocumentCheck
 from pacenote.model.headline import early_end
-from pacenote.model.printable import encodable
+from pacenote.model.printable import encodable, shortened, single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.redaction import redact_record, redact_result, redact_snapshot, stored_secrets
 from pacenote.model.result import TaskResult
@@ -134,10 +134,27 @@ class RaceFolder:
     def __init__(self, path: Path, secrets: frozenset[str] = frozenset()) -> None:
         """`secrets` are removed from everything that is stored."""
         self.path = path
+        self.stated_id = ""
+        """The id that a record states which was read, if the folder has another name; otherwise empty."""
         self._final_record: ReservedFile | None = None
         self._final_saturation: ReservedFile | None = None
         self._final_bytes = 0
         self.secrets = secrets
+
+    @property
+    def race_id(self) -> str:
+        """The id of the race, which is the name of its folder, whatever the files in it say: they may have
+        been copied, or written by someone else, to be taken for another race.
+        """
+        return encodable(self.path.absolute().name)
+
+    @property
+    def other_name(self) -> str:
+        """A sentence about a record that was read and states another id; empty for other records."""
+        if not self.stated_id:
+            return ""
+        stated = shortened(single_line(self.stated_id), 60)
+        return f"{self.path} is race {self.race_id} by its name, but says that it is race {stated}"
 
     @property
     def race_json(self) -> Path:
@@ -316,7 +333,8 @@ class RaceFolder:
     def read_saturation(self) -> SaturationResult | None:
         """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""
         try:
-            return SaturationResult.from_document(read_json(self.saturation))
+            result = SaturationResult.from_document(read_json(self.saturation))
+            return replace(result, race_id=self.race_id)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -434,7 +452,8 @@ class RaceFolder:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
         if not record.complete:
             record = with_journal(record, *self._read_journal())
-        return redact_record(record, secrets)
+        self.stated_id = record.race_id if record.race_id != self.race_id else ""
+        return redact_record(replace(record, race_id=self.race_id), secrets)
 
     def planned_steps(self) -> tuple[tuple[str, ...], ...]:
         """Returns the tasks of each step of the plan; none if the plan is not stored yet or not readable."""

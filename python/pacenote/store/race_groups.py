@@ -52,6 +52,9 @@ class FoundGroup(Struct, frozen=True):
     damaged: tuple[DamagedRace, ...] = ()
     """Those of them whose record cannot be read."""
 
+    renamed: tuple[str, ...] = ()
+    """Which races say that they are others, one sentence each. They have the ids of their folders."""
+
 
 def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     """Returns the races that the references name, in their order.
@@ -65,6 +68,8 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
     folders: dict[RaceKey, Path] = {}
     left_out: list[str] = []
     damaged: list[DamagedRace | None] = []
+    renamed: list[str] = []
+    seen: set[RaceKey] = set()
     for folder, is_one in _each_folder(store, references):
         try:
             race = read_compared_race(folder)
@@ -74,17 +79,25 @@ def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
             left_out.append(f"not compared: {error.message}")
             damaged.append(damaged_race(folder))
             continue
-        if race.key in races:
-            left_out.append(f"not compared: {folder.path} is a copy of race {race.record.race_id}")
-        else:
-            races[race.key] = race
-            folders[race.key] = real_path(folder.path)
+        stated = folder.stated_id or race.record.race_id
+        if race.key in races or (stated, race.began) in seen:
+            left_out.append(f"not compared: {folder.path} is a copy of race {stated}")
+            continue
+        seen.add((stated, race.began))
+        races[race.key] = race
+        folders[race.key] = real_path(folder.path)
+        renamed += [folder.other_name] if folder.other_name else []
     left_out += [f"not compared: {text}" for text in _of_unknown_tags(store, references)]
     if not races:
         raise StoreError(f"no race of {', '.join(references)} can be compared", hint=left_out[0])
-    more = len(left_out) - _MAX_NAMED
-    named = (*left_out[:_MAX_NAMED], *([f"{more} more races are not compared"] if more > 0 else []))
-    return FoundGroup(tuple(races.values()), folders, named, tuple(filter(None, damaged)))
+    named = _named(left_out, "are not compared")
+    others = _named(renamed, "say that they are others")
+    return FoundGroup(tuple(races.values()), folders, named, tuple(filter(None, damaged)), others)
+
+
+def _named(sentences: Sequence[str], rest: str) -> tuple[str, ...]:
+    more = len(sentences) - _MAX_NAMED
+    return (*sentences[:_MAX_NAMED], *([f"{more} more races {rest}"] if more > 0 else []))
 
 
 class ReferencedRace(Struct, frozen=True):
@@ -124,10 +137,11 @@ def each_race(
                 raise
             leave_out(error.message)
             continue
-        if (record.race_id, record.timestamp) in seen:
-            leave_out(f"{folder.path} is a copy of race {record.race_id}")
+        stated = folder.stated_id or record.race_id
+        if (stated, record.timestamp) in seen:
+            leave_out(f"{folder.path} is a copy of race {stated}")
             continue
-        seen.add((record.race_id, record.timestamp))
+        seen.add((stated, record.timestamp))
         yield ReferencedRace(folder, record, current_state(folder, record))
     for text in _of_unknown_tags(store, references):
         leave_out(text)
@@ -226,19 +240,18 @@ def read_compared_race(folder: RaceFolder) -> ComparedRace:
 
 
 def _check_copy(folder: RaceFolder, record: RaceRecord) -> None:
-    """Raises StoreError if a race has the id and the time of another one beside its folder, which has the
-    name: a copy, or the race of someone else that takes its place, in comparisons or a metrics store.
+    """Raises StoreError if a race says that it is another one beside its folder, and has its time: a copy,
+    which would count twice in comparisons.
     """
-    name = folder.path.absolute().name
-    if record.race_id == name or not is_race_id(record.race_id):
+    if not is_race_id(folder.stated_id):
         return
     try:
-        other = RaceFolder(folder.path.absolute().parent / record.race_id).read()
+        other = RaceFolder(folder.path.absolute().parent / folder.stated_id).read()
     except StoreError:
         return
     if other.timestamp == record.timestamp:
         raise StoreError(
-            f"{folder.path} is a copy of race {record.race_id}, or says so",
+            f"{folder.path} is a copy of race {folder.stated_id}, or says so",
             hint="name the race itself, and delete or move the copy",
         )
 

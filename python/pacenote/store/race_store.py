@@ -24,6 +24,7 @@ from pacenote.model.printable import printable
 from pacenote.model.race_ids import SHORT_ID, can_be_short, is_generated, shortened_to
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState
+from pacenote.model.race_time import is_in_future, parse_timestamp
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, sync_folder
 from pacenote.store.file_lock import file_awaited
 from pacenote.store.home import RACES, default_home
@@ -226,23 +227,25 @@ class RaceStore:
         )
 
     def _newest(self) -> str:
-        """Returns the id of the race that began last. An imported one whose time is unknown is not it, unless
-        there is no other one. Raises StoreError.
+        """Returns the id of the race that began last. An imported one whose time is unknown is not it, nor is
+        one whose time lies in the future, unless there is no other one. Raises StoreError.
         """
-        newest = [race.race_id for race in self.list(RaceFilter(limit=1))]
+        newest = self.list(RaceFilter(limit=1))
         if not newest:
             raise self._no_races()
-        if self._is_undated(newest[0]):
-            newest = [race.race_id for race in self.list(RaceFilter(limit=_ALL))]
-        return next((race_id for race_id in newest if not self._is_undated(race_id)), newest[0])
+        if not self._is_dated(newest[0]):
+            newest = self.list(RaceFilter(limit=_ALL))
+        return next((race.race_id for race in newest if self._is_dated(race)), newest[0].race_id)
 
-    def _is_undated(self, race_id: str) -> bool:
-        """Returns whether a race was imported without its time; of one that cannot be read, it is known."""
-        try:
-            imported = RaceFolder(self.races / race_id).read().imported
-        except StoreError:
+    def _is_dated(self, race: RaceSummary) -> bool:
+        """Returns whether a race can have begun when it says; of one that cannot be read, the file is new."""
+        if race.timestamp and is_in_future(parse_timestamp(race.timestamp)):
             return False
-        return imported is not None and UNSTATED_TIME in imported.unstated
+        try:
+            imported = RaceFolder(self.races / race.race_id).read().imported
+        except StoreError:
+            return True
+        return imported is None or UNSTATED_TIME not in imported.unstated
 
     def _no_races(self) -> StoreError:
         """Returns the error for a folder without races, or without one that can be read."""

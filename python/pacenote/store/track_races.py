@@ -12,6 +12,7 @@ from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
 from pacenote.model.damaged_race import DamagedRace
 from pacenote.model.messages import list_with_rest
+from pacenote.model.race_time import is_in_future, parse_timestamp
 from pacenote.store.damaged_races import damaged_race
 from pacenote.store.race_folder import RaceFolder
 from pacenote.store.race_groups import FoundGroup, read_compared_race
@@ -38,6 +39,9 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     matching = store.list(replace(criteria, limit=_ALL))
     damaged = [race for race in store.list(RaceFilter(limit=_ALL)) if race.state == "unreadable"]
     readable = [race for race in matching if race.state != "unreadable"]
+    # They would be the newest ones, which a trend judges, for ever.
+    future = {race.race_id: race for race in readable if race.race_id != like and _is_of_future(race)}
+    readable = [race for race in readable if race.race_id not in future]
     if not readable:
         raise _no_races(store, damaged)
     with_experiments = EXPERIMENT_TAG in criteria.user_tags
@@ -47,6 +51,7 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
     wanted, older = _newest(same, criteria.limit, with_experiments=with_experiments)
     others = [] if like else [race for race in readable if not _is_like(race, model)]
     races, folders, left_out = dict[RaceKey, ComparedRace](), dict[RaceKey, Path](), list[str]()
+    renamed: list[str] = []
     for summary in wanted:
         folder = RaceFolder(store.races / summary.race_id)
         try:
@@ -55,11 +60,13 @@ def find_track_races(store: RaceStore, criteria: RaceFilter, like: str = "") -> 
             left_out.append(error.message)
             continue
         races[race.key], folders[race.key] = race, folder.path
+        renamed += [folder.other_name] if folder.other_name else []
     more = len(left_out) - _NAMED
     left_out[_NAMED:] = [f"{format_count(more, 'more race')} cannot be read"] if more > 0 else []
     newest = f"the newest {criteria.limit}"
-    texts = (*left_out, *_texts(damaged, others, older, newest))
-    return FoundGroup(tuple(races.values()), folders, texts, tuple(_damaged(store, damaged, criteria)))
+    texts = (*left_out, *_texts(damaged, others, older, newest), *_of_future(list(future)))
+    bad = tuple(_damaged(store, damaged, criteria))
+    return FoundGroup(tuple(races.values()), folders, texts, bad, tuple(renamed[:_NAMED]))
 
 
 def _damaged(store: RaceStore, damaged: Sequence[RaceSummary], criteria: RaceFilter) -> Iterator[DamagedRace]:
@@ -128,6 +135,16 @@ def _texts(
         yield f"{total} of another track, challenge, car or engine: {list_with_rest(listed, _NAMED)}"
     if older:
         yield f"{format_count(older, 'race is', 'races are')} older than {newest}"
+
+
+def _of_future(race_ids: Sequence[str]) -> Iterator[str]:
+    if race_ids:
+        count = format_count(len(race_ids), "race says", "races say")
+        yield f"{count} to have begun in the future: {list_with_rest(race_ids, _NAMED)}"
+
+
+def _is_of_future(race: RaceSummary) -> bool:
+    return is_in_future(parse_timestamp(race.timestamp))
 
 
 def _kind_text(race: RaceSummary) -> str:

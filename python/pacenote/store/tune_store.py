@@ -28,6 +28,8 @@ from pacenote.store.experiment_store import (
     ExperimentFolder,
     ExperimentStore,
     check_no_link,
+    check_own_plan,
+    is_of_future,
 )
 from pacenote.store.file_lock import file_locked
 from pacenote.store.journal import Journal
@@ -59,11 +61,13 @@ class TuneFolder:
             written = document.get("format") if isinstance(document, dict) else None
             if isinstance(written, int) and written > TUNE_FORMAT:
                 raise StoreError("a newer version of Pacenote wrote it")
-            return TunePlan.from_document(document)
+            plan = TunePlan.from_document(document)
         except OSError as error:
             raise store_error("read", path, error) from error
         except (ValueError, RecursionError, PacenoteError) as error:
             raise StoreError(f"{path} is not the plan of a search: {error}") from error
+        check_own_plan(path, plan.tune_id)
+        return plan
 
     def is_running(self) -> bool:
         """Returns whether a process runs the search."""
@@ -104,8 +108,10 @@ def write_tune(folder: TuneFolder, plan: TunePlan) -> None:
 def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
     """Returns a search by its id, or the newest one for `latest`. Raises StoreError."""
     known = list_tunes(store)
+    if reference == LATEST and known:
+        return next((each for each in known if not is_of_future(each.path / TUNE_PLAN)), known[0])
     for folder in known:
-        if reference in (LATEST, folder.tune_id):
+        if reference == folder.tune_id:
             return folder
     if reference in (folder.experiment_id for folder in store.list()):
         hint = f"see `{shell_command('pacenote', 'experiment', 'report', reference)}`"

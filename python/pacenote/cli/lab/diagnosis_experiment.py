@@ -61,7 +61,7 @@ def write_experiments(
 
 
 def experiment_text(
-    answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord, unchecked: Mapping[str, object]
+    answer: RuleAnswer, advice: RuleAdvice, record: RaceRecord, unchecked: Mapping[str, object] | None = None
 ) -> str:
     """Returns the file of the experiment that tests one piece of advice; with options of the race that are
     to be checked, it cannot be run. Raises UsageError.
@@ -71,6 +71,7 @@ def experiment_text(
             f"race {record.race_id} is a search by `saturate`, which an experiment cannot repeat",
             hint="`pacenote experiment init` writes a file to fill in",
         )
+    unchecked = unchecked or {}
     lines = [
         line
         for text in (*_comments(answer, record), *_checks(record, unchecked))

@@ -14,7 +14,7 @@ from pacenote.cli.output.tables import Fit, table
 from pacenote.errors import StoreError
 from pacenote.figures.rally_results import stored_document
 from pacenote.model.output_text import json_text
-from pacenote.model.race_time import parse_timestamp
+from pacenote.model.race_time import FUTURE, is_in_future, parse_timestamp
 from pacenote.model.user_tags import tag_texts
 from pacenote.store.race_index import RaceFilter, RaceSummary
 from pacenote.store.race_store import RaceStore, check_home
@@ -99,7 +99,9 @@ def _age(timestamp: str, now: datetime) -> str:
 
 
 def age_text(began: datetime, now: datetime) -> str:
-    """Returns how long ago something began; empty if that lies in the future."""
+    """Returns how long ago something began, or that this lies in the future; empty for a moment ago."""
+    if is_in_future(began, now):
+        return FUTURE
     seconds = int((now - began).total_seconds())
     return next((f"{seconds // length} {unit}" for length, unit in _AGES if seconds >= length), "")
 

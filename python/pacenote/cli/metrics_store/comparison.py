@@ -82,15 +82,22 @@ def _merged(parts: Sequence[FoundGroup]) -> FoundGroup:
     for part in parts:
         races |= {race.key: race for race in part.races}
         folders |= part.folders
-    return FoundGroup(tuple(races.values()), folders, tuple(text for part in parts for text in part.left_out))
+    return FoundGroup(
+        tuple(races.values()),
+        folders,
+        left_out=tuple(text for part in parts for text in part.left_out),
+        renamed=tuple(text for part in parts for text in part.renamed),
+    )
 
 
 def _by_documents(group: FoundGroup, url: str) -> FoundGroup:
     """Returns a group whose races have only what their documents in a metrics store have."""
     races = [_as_stored(race, url) for race in group.races]
     paths = (group.folders[race.key] for race in group.races)
-    return FoundGroup(
-        tuple(races), {race.key: path for race, path in zip(races, paths, strict=True)}, group.left_out
+    return replace(
+        group,
+        races=tuple(races),
+        folders={race.key: path for race, path in zip(races, paths, strict=True)},
     )
 
 
