@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import json
 import tomllib
 
 import pytest
 
 from cli.test_diagnose import RULES
-from pacenote.cli.options.race_trust import remember_options, unchecked_options
+from lab.tune.searches import search_plan
+from pacenote.cli.lab.stored_experiment import NoOptionCheck
+from pacenote.cli.options.race_trust import remember_options, remember_plan, unchecked_options
+from pacenote.lab.experiment.read_file import read_experiment
+from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.race_record import RecordedCluster
 from pacenote.model.snapshot import RaceSnapshot, Snapshot
 from pacenote.model.started_node import StartedNode
+from pacenote.model.tune import Knob
+from pacenote.store.experiment_store import ExperimentStore
 from pacenote.store.race_store import RaceStore
+from pacenote.store.tune_store import create_tune, write_tune
 from support.engine import OPENSEARCH, engine_document
 from support.http_server import http_server, json_response
 from support.records import bulk, paced, record
@@ -194,3 +202,30 @@ def test_a_race_that_ends_is_known_to_this_home(run, tmp_path):
     assert options["track-path"] == str(folder)
     assert unchecked_options(options) == {}
     assert "Check first" not in (RaceStore().folder("latest").page).read_text()
+
+
+def test_pages_of_experiments_and_searches_of_others_name_what_they_run(run, home, tmp_path):
+    store = ExperimentStore(home)
+    text = (
+        '[race]\ntrack = "t"\nclient-options = {basic_auth_user = "me", basic_auth_password = "secret-1"}\n'
+        '[variants.a]\nruntime-jdk = "/x/jdk"\n[variants.b]\nruntime-jdk = "/y/jdk"\n'
+    )
+    folder = create_experiment(store, read_experiment(text, "heap", "heap.toml", NoOptionCheck()), text)
+    knob = Knob("x", "jvm", ("-XX:OnError=/x", "-Xmx1g"))
+    search = create_tune(store)
+    write_tune(search, search_plan(knobs=(knob,), race={"track": "t", "team-path": "/x/team"}))
+    pages = (tmp_path / "experiment.html", tmp_path / "search.html")
+    assert run("experiment", "report", folder.experiment_id, f"--html={pages[0]}")[::2] == (0, "")
+    assert run("tune", "report", search.tune_id, f"--html={pages[1]}")[::2] == (0, "")
+    experiment, tuned = (html.unescape(page.read_text()) for page in pages)
+    assert "check first: experiment heap-1, which this home has not run, names code" in experiment
+    assert 'runtime-jdk=["/x/jdk", "/y/jdk"]' in experiment
+    assert '"basic_auth_password": "<hidden>"' in experiment
+    assert "secret-1" not in experiment
+    assert "check first: search tune-1, which this home has not run, names code" in tuned
+    assert 'team-path=/x/team, jvm=["-XX:OnError=/x"]' in tuned
+    for document in (text, search.plan().to_document()):
+        remember_plan(document, home)
+    run("experiment", "report", folder.experiment_id, f"--html={pages[0]}")
+    run("tune", "report", search.tune_id, f"--html={pages[1]}")
+    assert not any("check first" in page.read_text() for page in pages)

@@ -204,6 +204,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.experiment_dry_run import budget_warning, show_plan
     from pacenote.cli.lab.experiment_duet import check_duet
     from pacenote.cli.lab.experiment_plan_check import check_plans, test_mode_warning
+    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.lab.experiment.given_options import (
         lines_of_file,
         with_given_options,
@@ -243,7 +244,9 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         console.warning(f"the bundled recipe runs: `{own}` runs the file here")
     if text_of_budget := budget_warning(experiment):
         console.warning(text_of_budget)
-    folder = create_experiment(ExperimentStore(), experiment, text)
+    store = ExperimentStore()
+    folder = create_experiment(store, experiment, text)
+    remember_plan(text, store.home)
     return _race(folder, experiment, options, console)
 
 

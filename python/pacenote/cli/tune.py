@@ -98,6 +98,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.tune_options import race_options
     from pacenote.cli.lab.tune_plan import new_plan, plan_lines
+    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.tune_store import create_tune, write_tune
 
@@ -107,8 +108,10 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         return 0
     for text in planned.left_out:
         console.progress(f"left out: {text}")
-    folder = create_tune(ExperimentStore())
+    store = ExperimentStore()
+    folder = create_tune(store)
     write_tune(folder, planned.plan(folder.tune_id))
+    remember_plan(folder.plan().to_document(), store.home)
     return _search(folder, options, console)
 
 

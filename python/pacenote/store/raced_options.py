@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pacenote.errors import StoreError
@@ -34,8 +34,15 @@ class RacedOptions:
         """Returns the options with a value that no race of this home had. If the file cannot be read, or
         others may have written it, these are all.
         """
-        known = set(self._hashes()) if options else set()
-        return {name: value for name, value in options.items() if _hash(name, value) not in known}
+        return dict(self.unknown(options.items()))
+
+    def unknown(self, options: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+        """Returns the options, each once, with a value that no race of this home had; a name may have several
+        values.
+        """
+        by_hash = {_hash(name, value): (name, value) for name, value in options}
+        known = set(self._hashes()) if by_hash else set()
+        return [option for digest, option in by_hash.items() if digest not in known]
 
     def add(self, options: Mapping[str, object]) -> None:
         """Adds the options of a race that this home runs. Raises StoreError."""

@@ -109,7 +109,7 @@ def _repeated(record: RaceRecord) -> dict[str, object]:
 def _checks(record: RaceRecord, unchecked: Mapping[str, object]) -> Iterator[str]:
     """Yields what is to be checked before the file can be run."""
     if unchecked:
-        yield unchecked_text(record, unchecked)
+        yield unchecked_text(f"race {record.race_id}", unchecked)
         yield "Check them. If you trust them, delete the next line, with which the file is not run."
 
 
@@ -151,7 +151,7 @@ def check_first(record: RaceRecord) -> str:
     """Returns a line that names the options in a written file for which it is not run; empty without any."""
     unchecked = unchecked_options(_repeated(record))
     advice = f"check them; if you trust them, delete its line `{UNCHECKED} = …`"
-    return f"{unchecked_text(record, unchecked)}: {advice}" if unchecked else ""
+    return f"{unchecked_text(f'race {record.race_id}', unchecked)}: {advice}" if unchecked else ""
 
 
 def lacks_secrets(file: Path) -> bool:

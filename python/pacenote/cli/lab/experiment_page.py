@@ -74,12 +74,23 @@ def experiment_sources(folder: ExperimentFolder, experiment: Experiment) -> Expe
         commands=(
             (
                 shell_command(NAME, "experiment", "run", str(folder.toml)),
-                f"run it again, in the folder {plan.folder}",
+                f"run it again, in the folder {plan.folder}{_check_first(folder, experiment)}",
             ),
             (shell_command(NAME, "experiment", "report", folder.experiment_id), "its report"),
         ),
         version=pacenote_version() or "",
     )
+
+
+def _check_first(folder: ExperimentFolder, experiment: Experiment) -> str:
+    """Returns what is to be checked of an experiment before it is run again; empty for one of this home."""
+    from pacenote.cli.options.race_trust import unchecked_plan, unchecked_text
+    from pacenote.lab.experiment.design import all_variants
+
+    options = (experiment.race, *(variant.options for variant in all_variants(experiment)))
+    home = folder.path.absolute().parents[1]
+    text = unchecked_text(f"experiment {folder.experiment_id}", unchecked_plan(folder.text(), options, home))
+    return f"; check first: {text}" if text else ""
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pacenote.cli.console import Console
 from pacenote.cli.lab.experiment_output import report_markdown, report_text
+from pacenote.cli.lab.tune_page import check_first
 from pacenote.lab.tune.evaluate import tune_result
 from pacenote.lab.tune.progress import TuneProgress
 from pacenote.model.output_text import json_text
@@ -24,11 +25,14 @@ def show_result(
 
     Raises StoreError.
     """
-    state = TuneProgress.of(folder.plan(), folder.journal())
+    plan = folder.plan()
+    state = TuneProgress.of(plan, folder.journal())
     result = tune_result(state, RaceStore(), paused, running=folder.is_running())
     if options.report_format == "json":
         console.result(json_text(console.redacted_value(result.to_document())))
         return result.answer
+    if result.options and (check := check_first(folder, plan)):
+        console.warning(check)
     report = _public(build_tune_report(result), console.redacted)
     if options.report_format == "markdown":
         console.result(report_markdown(report))

@@ -59,14 +59,27 @@ def tune_sources(folder: TuneFolder) -> TunePageSources:
 
     plan, journal = folder.plan(), folder.journal()
     state = TuneProgress.of(plan, journal)
+    purpose = f"search again, in the folder {plan.folder}, with the same knobs"
     return TunePageSources(
         tune_result(state, RaceStore(), running=folder.is_running()),
         tune_history(journal),
         plan.knobs,
         _confirmation(state.confirmation),
-        ((" ".join(command_words(plan)), f"search again, in the folder {plan.folder}, with the same knobs"),),
+        ((" ".join(command_words(plan)), "; ".join(filter(None, (purpose, check_first(folder, plan))))),),
         pacenote_version() or "",
     )
+
+
+def check_first(folder: TuneFolder, plan: TunePlan) -> str:
+    """Returns what is to be checked before options of a search are used; empty for one of this home."""
+    from pacenote.cli.options.race_trust import unchecked_plan, unchecked_text
+    from pacenote.lab.tune.candidates import knob_options
+
+    changes = (knob_options(knob, value) for knob in plan.knobs for value in knob.values)
+    home = folder.path.absolute().parents[1]
+    unchecked = unchecked_plan(plan.to_document(), (plan.race, *changes), home)
+    text = unchecked_text(f"search {folder.tune_id}", unchecked)
+    return f"check first: {text}" if text else ""
 
 
 def command_words(plan: TunePlan) -> Iterator[str]:

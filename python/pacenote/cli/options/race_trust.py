@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pacenote.cli.options.folder_trust import needs_no_trust
 from pacenote.errors import StoreError
 from pacenote.model.printable import shortened, single_line
-from pacenote.model.race_record import RaceRecord
-from pacenote.model.secrets import REDACTED
+from pacenote.model.redaction import redact_given_options
+from pacenote.model.secrets import REDACTED, redact_urls
 from pacenote.store.home import default_home
 from pacenote.store.raced_options import RacedOptions
 
@@ -41,6 +41,9 @@ _WORD = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _JVM = re.compile(r"-X(?:m[sxn]|ss)\d{1,9}[kmg]?|-XX:[+-]\w{1,80}|-XX:\w{1,80}=\d{1,18}[kmg]?", re.IGNORECASE)
 _ADDRESS = re.compile(r"host|port|network|bind|publish|seed|path|address|remote|ip\b", re.IGNORECASE)
 """Names of settings of which a number or a word is an address or a path."""
+
+_PLAN = "plan of races"
+"""What is remembered of an experiment or a search as if it were an option."""
 
 _SHOWN, _SHOWN_TOGETHER = 100, 2_000
 """Characters of a value, and of all values, that are shown in a line."""
@@ -69,14 +72,40 @@ def remember_options(folder: Path, home: Path) -> None:
         RacedOptions(home).add(options_to_check(RaceFolder(folder).read().given_options or {}))
 
 
-def unchecked_text(record: RaceRecord, unchecked: Mapping[str, object]) -> str:
-    """Returns a line that names the options of a race which are to be checked; empty if there are none."""
+def remember_plan(document: object, home: Path) -> None:
+    """Remembers the plan of an experiment or a search that this home begins: the text of its file, or its
+    document. Where the home cannot be written, its options are to be checked as those of others.
+    """
+    with contextlib.suppress(StoreError):
+        RacedOptions(home).add({_PLAN: document})
+
+
+def unchecked_plan(
+    document: object, options: Iterable[Mapping[str, object]], home: Path
+) -> dict[str, object]:
+    """Returns the options of the races of an experiment or a search that name code, programs, addresses or
+    paths, unless this home has begun it: of an option with several values, all of them.
+    """
+    raced = RacedOptions(home)
+    if not raced.others({_PLAN: document}):
+        return {}
+    named = [item for each in options for item in options_to_check(each).items()]
+    values: dict[str, list[object]] = {}
+    for name, value in raced.unknown(named):
+        values.setdefault(name, []).append(redact_given_options({name: value})[name])
+    return {name: own[0] if len(own) == 1 else own for name, own in values.items()}
+
+
+def unchecked_text(what: str, unchecked: Mapping[str, object]) -> str:
+    """Returns a line that names the options of `what`, such as a race, which are to be checked; empty if
+    there are none.
+    """
     if not unchecked:
         return ""
     values = ", ".join(f"{name}={shortened(_text(value), _SHOWN)}" for name, value in unchecked.items())
     return single_line(
-        f"race {record.race_id}, which this home has not run, names code, programs, addresses or paths: "
-        f"{shortened(values, _SHOWN_TOGETHER)}"
+        f"{what}, which this home has not run, names code, programs, addresses or paths: "
+        f"{shortened(redact_urls(values), _SHOWN_TOGETHER)}"
     )
 
 

@@ -44,7 +44,7 @@ def race_command(record: RaceRecord, program: str) -> tuple[str, tuple[str, ...]
     }
     words = [f"{program} race", *shell_words(arguments(given))]
     command = " ".join(words)
-    unchecked = unchecked_text(record, unchecked_options(options))
+    unchecked = unchecked_text(f"race {record.race_id}", unchecked_options(options))
     if len(command) > _WIDTH:
         command = " \\\n  ".join(words)
     return command, (*([f"{CHECK_FIRST} {unchecked}."] if unchecked else []), *_notes(record, command))

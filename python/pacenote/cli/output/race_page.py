@@ -95,7 +95,7 @@ def _search_command(result: SaturationResult, record: RaceRecord) -> Iterator[tu
     known: dict[str, object] = {"task": result.task, "seed": record.seed}
     own = known if record.given_options is not None else dict(_search_options(result, record))
     words = shell_words(arguments({**options, **own}))
-    unchecked = unchecked_text(record, unchecked_options(options))
+    unchecked = unchecked_text(f"race {record.race_id}", unchecked_options(options))
     purpose = f"search again; check first: {unchecked}" if unchecked else "search again"
     yield " \\\n  ".join((f"{NAME} saturate", *words)), purpose
 
