@@ -1,6 +1,9 @@
-//! The memory that reading a response takes: hardly more than its body, whatever it contains.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+//! The memory that reading a response takes: hardly more than its body, whatever it contains. The tests are in a
+//! program of their own, because the kernel knows only the peak of a whole process.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
+#[path = "suite/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "these tests use a small part of it")]
 mod support;
 
 use std::fs;

@@ -1,7 +1,10 @@
-//! How the kernel schedules the driver's threads during a race.
+//! How the kernel schedules the driver's threads during a race. The tests are in a program of their own, because they
+//! find the threads of a race by their names in the process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 #![allow(clippy::print_stderr, reason = "a test says that it was skipped")]
 
+#[path = "suite/support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "these tests use a small part of it")]
 mod support;
 
 use std::fs;
