@@ -11,7 +11,7 @@ use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
 use crate::support::python::{CLIENT, prepared, queued_task, race, runner_task, search, success};
-use crate::support::server::Answer;
+use crate::support::server::{Answer, ClosedPort};
 use crate::support::{
     Finished, Sample, Server, bulk_task, json_response, plan, request_task, run, run_with, step,
     success_response,
@@ -185,10 +185,10 @@ fn clients_that_wait_for_a_due_time_can_be_stopped_aborted_and_completed() {
 
 #[test]
 fn failures_do_not_change_the_schedule() {
-    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let unused = ClosedPort::bind();
     let failing = Server::start(|_, _| json_response(429, &json!({})));
     for (port, threads) in
-        THREADS.into_iter().flat_map(|threads| [(unused, threads), (failing.port, threads)])
+        THREADS.into_iter().flat_map(|threads| [(unused.port, threads), (failing.port, threads)])
     {
         let mut plan = plan(port, &[open("search", 2, 200.0, 20)]);
         plan["driver"]["threads"] = threads.into();

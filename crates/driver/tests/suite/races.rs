@@ -13,6 +13,7 @@ use pacenote_record::EndedBy;
 use serde_json::{Value, json};
 
 use crate::support::calls::{calls_task, composite, operation, path_of};
+use crate::support::server::ClosedPort;
 use crate::support::{
     Server, bulk_task, json_response, plan, request, request_task, run, run_with, step, success_response,
 };
@@ -333,7 +334,8 @@ fn a_sequence_ends_with_its_first_failure_and_an_ignored_status_is_not_a_failure
 
 #[test]
 fn a_host_that_refuses_connections_ends_the_race_with_a_one_line_message() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let closed = ClosedPort::bind();
+    let port = closed.port;
     let race = run(&plan(port, &[request_task("search", 2, 5)]));
     let error = race.summary.error.unwrap();
     assert!(error.starts_with(&format!("cannot connect to 127.0.0.1:{port}")), "{error}");

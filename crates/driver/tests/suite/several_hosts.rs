@@ -2,17 +2,15 @@
 //! and tried again.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use pacenote_driver::{HostSummary, PythonEvent, StopLevel};
 use pacenote_record::{EndedBy, TaskResult};
 use serde_json::{Value, json};
-use socket2::{Domain, Socket, Type};
 
 use crate::support::python::{get, prepared, race, runner_task, success};
-use crate::support::server::Options;
+use crate::support::server::{ClosedPort, Options};
 use crate::support::{Finished, Server, plan, request, request_task, run, run_with, success_response};
 
 /// Builds a plan for a cluster with a host on each of these ports.
@@ -36,19 +34,6 @@ fn servers(number: usize) -> Vec<Server> {
 
 fn ports(servers: &[Server]) -> Vec<u16> {
     servers.iter().map(|server| server.port).collect()
-}
-
-/// A port on which nothing listens, and which no other process can take.
-struct ClosedPort {
-    port: u16,
-    _bound: Socket,
-}
-
-fn closed_port() -> ClosedPort {
-    let bound = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    bound.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
-    let port = bound.local_addr().unwrap().as_socket().unwrap().port();
-    ClosedPort { port, _bound: bound }
 }
 
 fn summary_of(race: &Finished, port: u16) -> &HostSummary {
@@ -98,7 +83,7 @@ fn each_client_has_a_connection_to_each_host_before_it_needs_one() {
 
 #[test]
 fn a_host_that_is_down_from_the_beginning_is_left_out() {
-    let (server, closed) = (Server::start(|_, _| success_response()), closed_port());
+    let (server, closed) = (Server::start(|_, _| success_response()), ClosedPort::bind());
     let race = run(&plan_for(&[closed.port, server.port], &[request_task("search", 2, 20)]));
     assert_eq!((race.summary.aborted.as_ref(), race.summary.error.as_ref()), (None, None));
     let totals = &race.task("search").operation_totals;
@@ -150,7 +135,7 @@ fn a_race_ends_when_no_host_is_left() {
 
 #[test]
 fn a_race_whose_hosts_are_all_down_does_not_start() {
-    let closed = [closed_port(), closed_port()];
+    let closed = [ClosedPort::bind(), ClosedPort::bind()];
     let race = run(&plan_for(&closed.each_ref().map(|closed| closed.port), &[request_task("search", 2, 20)]));
     let why = race.summary.error.unwrap();
     assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
@@ -159,7 +144,7 @@ fn a_race_whose_hosts_are_all_down_does_not_start() {
 
 #[test]
 fn the_requests_of_a_runner_take_their_turn_and_leave_out_a_host_that_is_down() {
-    let (server, closed) = (Server::start(|_, _| success_response()), closed_port());
+    let (server, closed) = (Server::start(|_, _| success_response()), ClosedPort::bind());
     let mut requests_left = 8;
     let finished =
         race(&plan_for(&[server.port, closed.port], &[runner_task("run")]), move |bridge, event| {

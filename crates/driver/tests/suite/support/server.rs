@@ -521,6 +521,21 @@ impl Write for RecordSocket {
     }
 }
 
+/// A port on which nothing listens, and which no other test and no other process can take.
+pub struct ClosedPort {
+    pub port: u16,
+    _bound: Socket,
+}
+
+impl ClosedPort {
+    pub fn bind() -> Self {
+        let bound = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        bound.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+        let port = bound.local_addr().unwrap().as_socket().unwrap().port();
+        Self { port, _bound: bound }
+    }
+}
+
 /// Accepts one connection and passes it to `serve`, for servers that do not behave like HTTP servers. Returns the port.
 pub fn accept_one<T: Send + 'static>(
     serve: impl FnOnce(TcpStream) -> T + Send + 'static,
