@@ -54,9 +54,11 @@ fmt: $(VENV)/.ready
 bench: $(VENV)/.built
 	$(BIN)/python benchmarks/run.py
 
-## Instructions per operation, compared with benchmarks/budget.json; BUDGET=--renew rewrites that file.
+## Instructions per operation, compared with benchmarks/budget.json; BUDGET=--renew rewrites that file. The program is
+## built with the features that the core has, by naming both packages: the counted code is that of the core, and Cargo
+## compiles none of it again.
 budget: $(VENV)/.built
-	cargo build --release --quiet --package pacenote-instructions
+	cargo build --release --quiet --package pacenote-python --package pacenote-instructions --bin pacenote-instructions
 	$(BIN)/python benchmarks/budget.py $(BUDGET)
 
 ## A wheel in dist/ for Python 3.11 and newer. Its name states the oldest C library with which it works, which is at most
