@@ -300,7 +300,7 @@ fn pages_end_after_another_task_has_completed_the_step() {
     let mut both = step(&tasks, &[0, 1]);
     both["completed_by"] = json!({"kind": "task", "task": 1});
     plan["steps"] = json!([both]);
-    plan["target"]["timeout_ms"] = 100.into();
+    plan["target"]["timeout_ms"] = 500.into();
     let race = run(&plan);
     let result = race.task("task");
     assert_eq!((result.operation_totals.failed, result.errors[0].error_class.as_str()), (1, "condition"));
