@@ -114,6 +114,8 @@ def _common(record: RaceRecord) -> dict[str, Any]:
         ("track-params", encode(record.track.params)),
         ("car-params", encode(record.car_params)),
         ("plugin-params", encode(record.options.plugin_params)),
+        # Rally does not have it: it tells the race from others with the same id and time.
+        ("plan-sha256", record.plan.sha256 if record.plan is not None else None),
     ):
         if value:
             document[key] = value

@@ -24,6 +24,7 @@ from pacenote.metrics_store.race_documents import (
     race_timestamp,
     result_documents,
 )
+from pacenote.metrics_store.same_race import check_same_race
 from pacenote.metrics_store.templates import (
     KINDS,
     IndexKind,
@@ -39,6 +40,9 @@ from pacenote.net.rest import Params
 
 _MOST_RACES = 10_000
 """The most races of one search: the limit of the engines."""
+
+_MOST_COMPARED = 20
+"""The most documents of a kind that are compared with a race before they are deleted or replaced."""
 
 _IGNORED = {"ignore_unavailable": True, "allow_no_indices": True}
 _NOT_SUPPORTED = (400, 404, 405)
@@ -83,12 +87,13 @@ class MetricsStore:
         is listed is complete. What the store has of the race is replaced; a race with the same id that began
         at another time, for example on another machine, is kept.
 
-        Raises StoreUnavailable if the store does not answer or refuses a request, and StoreError if a source
-        cannot be read.
+        Raises StoreUnavailable if the store does not answer or refuses a request, OtherRaceStored before
+        a document is changed, and StoreError if a source cannot be read.
         """
         features = probe_features(self._client)
         for kind in KINDS:
             ensure_templates(self._client, features, kind)
+        self.check_same(record)
         self._delete_stored(record)
         writer = BulkWriter(self._client)
         names = {kind: index_name(kind, record.timestamp, self._client.settings) for kind in KINDS}
@@ -169,6 +174,18 @@ class MetricsStore:
         reply = self._client.request("POST", path, {"query": query}, params)
         with self._client.expected_form(f"POST {path}"):
             return as_integer(reply.get("deleted", 0)) if isinstance(reply, dict) else 0
+
+    def check_same(self, record: RaceRecord) -> None:
+        """Raises OtherRaceStored if what the store has with the id and time of a race is about another one,
+        and StoreUnavailable.
+        """
+        own = race_document(record)
+        body = {"query": _of_race(record.race_id, race_timestamp(record)), "size": _MOST_COMPARED}
+        # Of an interrupted export, only metrics and results are there.
+        for kind in reversed(KINDS):
+            for document in self._search(kind, body):
+                if document["race-id"] == record.race_id:
+                    check_same_race(own, document)
 
     def _delete_stored(self, record: RaceRecord) -> None:
         """Deletes what was written of this race before, so that documents of backing indices that were rolled

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pacenote.metrics_store.metrics_documents import MetricSources
 from pacenote.metrics_store.store import MetricsStore
 from pacenote.metrics_store.store_annotations import StoreAnnotations
+from pacenote.model.race_record import PlanFile
 from pacenote.store.annotations import Annotation
 from pacenote.store.race_store import RaceStore
 from support.http_server import json_response
@@ -149,3 +150,33 @@ def test_a_damaged_annotation_can_be_deleted_and_keeps_no_other_one(run, metrics
     assert run("delete", "annotation", "--id=bad") == (0, "deleted annotation bad\n", "")
     assert not list((home / "annotations").iterdir())
     assert metrics_store.documents("rally-annotations") == []
+
+
+def test_a_folder_does_not_delete_the_race_of_someone_else(run, races, home):
+    """The store has a race with the id and the second of the one here."""
+    theirs = record("both", plan=PlanFile("plan.json", "a" * 64))
+    races.indices["rally-races-v1"].clear()
+    races.indices["rally-results-v1"].clear()
+    races.indices["rally-metrics-v1"].clear()
+    MetricsStore(races.client()).write(theirs, MetricSources())
+    for options in ((), ("--dry-run",)):
+        code, out, err = run("delete", "race", "--id=both", *options)
+        assert (code, out) == (64, "")
+        assert "race both of 20260301T123015Z is not the one that the metrics store has" in err
+        assert "its plan-sha256 is unknown here, and aaaa" in err
+    assert (stored(races), folders(home)) == ({"both"}, ["both", "here"])
+    assert run("delete", "race", "--id=both", "--no-metrics-store")[:2] == (0, "deleted race both\n")
+    assert run("delete", "race", "--id=both")[:2] == (0, "deleted race both (in the metrics store)\n")
+
+
+def test_an_export_names_the_race_that_the_store_has_and_writes_the_others(run, races):
+    (both,) = (one for one in races.documents("rally-races-v1") if one["race-id"] == "both")
+    both["plan-sha256"] = "a" * 64
+    code, _, err = run("export", "tag:intention=baseline", "--to-store")
+    assert code == 64
+    assert (
+        "warning: not exported: race both of 20260301T123015Z is not the one that the metrics store has"
+        in err
+    )
+    assert both in races.documents("rally-races-v1")
+    assert stored(races) == {"both", "store", "here"}

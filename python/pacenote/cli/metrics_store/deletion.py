@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.errors import StoreError
@@ -125,10 +126,13 @@ def _find(reference: str, store: RaceStore, stored: MetricsStore) -> _FoundRace:
         raise StoreError(f"{error.message}, nor in the metrics store", hint=error.hint) from None
     race_id = folder.path.name
     try:
-        timestamp = race_timestamp(folder.read())
+        record = folder.read()
     except StoreError:
         # The store may have the race of another machine with this id: what is not known is not deleted.
         return _FoundRace(race_id, folder, in_store=False, may_be_left=stored.count(race_id) > 0)
+    # The folder names the race: a copy may have another name than its record.
+    stored.check_same(replace(record, race_id=race_id))
+    timestamp = race_timestamp(record)
     return _FoundRace(race_id, folder, stored.count(race_id, timestamp) > 0, timestamp)
 
 

@@ -50,18 +50,25 @@ def add_to_store(folder: Path, settings: StoreSettings, console: Console) -> Non
 
 def export_to_store(races: Iterable[ReferencedRace], settings: StoreSettings, console: Console) -> int:
     """Writes races to the metrics store, and the annotations that it lacks. Returns the exit code: 64 if
-    it refused documents.
+    it refused documents, or has another race with the id and time of one.
 
     Races that it cannot have are warnings. Raises StoreError if the store does not answer, or if no race can
     be written.
     """
+    from pacenote.metrics_store.same_race import OtherRaceStored
+
     written, code = 0, 0
     for race in races:
         problem = _unsuitable(race.record, race.state)
         if problem:
             console.warning(f"not exported: race {race.record.race_id} {problem}")
             continue
-        refused = _refused(race_to_store(race.folder, settings, console))
+        try:
+            refused = _refused(race_to_store(race.folder, settings, console))
+        except OtherRaceStored as error:
+            console.warning(f"not exported: {error.message}; {error.hint}")
+            code = error.exit_code
+            continue
         if refused:
             console.warning(f"race {race.record.race_id} is not completely in the metrics store: {refused}")
             code = StoreError.exit_code
