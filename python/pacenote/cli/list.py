@@ -88,8 +88,8 @@ def _annotations(options: argparse.Namespace, console: Console) -> str:
         (one, place)
         for one, place in merged_annotations(own, options, console)
         if (options.track is None or one.track == options.track)
-        and (not first or one.race_timestamp[:8] >= first)
-        and (not last or one.race_timestamp[:8] <= last)
+        and (not first or one.day >= first)
+        and (not last or "" < one.day <= last)
     ][: options.limit]
     if options.format == "json":
         from pacenote.model.codec import encode

@@ -16,8 +16,8 @@ from pacenote.model.printable import shortened, single_line
 from pacenote.model.shell_command import shell_command
 
 FACTS = ("track", "environment", "track-revision", "rally-version", "plan-sha256")
-"""What documents of races and results state, as far as it is known, in the order in which it is looked at; those
-of metrics have some of it.
+"""What documents of races and results state, as far as it is known, in the order in which it is compared;
+those of metrics have some of it.
 """
 
 _OF_RACES = ("challenge", "pipeline", "car")

@@ -30,3 +30,12 @@ def parse_timestamp(text: str) -> datetime:
     if moment.year not in _YEARS or moment.strftime(TIMESTAMP_FORMAT) != text:
         raise ValueError(f"{text} is not the timestamp of a race")
     return moment
+
+
+def valid_timestamp(text: str) -> str:
+    """Returns the timestamp of a race, or empty text, which sorts before all timestamps, for any other text."""
+    try:
+        parse_timestamp(text)
+    except ValueError:
+        return ""
+    return text

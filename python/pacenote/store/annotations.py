@@ -16,6 +16,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import decode, encode
 from pacenote.model.printable import encodable
+from pacenote.model.race_time import valid_timestamp
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
 
@@ -60,6 +61,16 @@ class Annotation(Struct, frozen=True, kw_only=True):
     accepted: AcceptedRegression | None = None
     """The regression of a trend that it accepts, or None."""
 
+    @property
+    def day(self) -> str:
+        """The day as `20260301`; empty if its time, which others may have written, is not valid."""
+        return valid_timestamp(self.race_timestamp)[:8]
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """What annotations are sorted by; one without a valid time comes before all others."""
+        return valid_timestamp(self.race_timestamp), self.annotation_id
+
 
 class AnnotationStore:
     """The annotations below a home folder."""
@@ -90,11 +101,7 @@ class AnnotationStore:
                 readable.append(_read(file))
             except StoreError as error:
                 leave_out(f"{error.message}: {error.hint}" if error.hint else error.message)
-        return sorted(
-            readable,
-            key=lambda annotation: (annotation.race_timestamp, annotation.annotation_id),
-            reverse=True,
-        )
+        return sorted(readable, key=lambda annotation: annotation.order, reverse=True)
 
     def ids(self) -> frozenset[str]:
         """Returns the ids of all annotations, also of those that cannot be read. Raises StoreError."""

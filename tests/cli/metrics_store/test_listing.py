@@ -126,3 +126,34 @@ def test_an_annotation_is_kept_if_the_store_refuses_it(run, metrics_store):
     assert code == 0
     assert "warning: the annotation is only on this machine: " in err
     assert out.split()[2] in run("list", "annotations", "--no-metrics-store")[1]
+
+
+@pytest.mark.parametrize("timestamp", ["yesterday", "99999999T999999Z", "", None])
+def test_races_of_the_store_without_a_time_hide_no_race_of_this_machine(run, races, home, timestamp):
+    (RaceStore(home).create(record("damaged")).path / "race.json").write_text("{")
+    for number in range(10):
+        odd = {"environment": "local", "race-id": f"x{number}", "race-timestamp": timestamp}
+        races.indices["rally-races-v1"][f"x{number}"] = odd
+    ids = [row.split()[0] for row in run("list", "races", "--limit=3")[1].splitlines()[2:]]
+    # Which ones the store gives is up to it.
+    assert [one for one in ids if one != "store"] == ["damaged", "both", "here"][: 3 - ids.count("store")]
+    last = [row.split()[0] for row in run("list", "races", "--limit=20")[1].splitlines()[2:]][4:]
+    assert set(last) == {f"x{number}" for number in range(10)}
+
+
+def test_annotations_without_a_time_hide_no_other_one(run, metrics_store, home):
+    run("add", "annotation", "--race-timestamp=20260301T123015Z", "--message=mine")
+    (home / "annotations" / "zz.json").write_text('{"race-timestamp": "zz", "message": "copied"}')
+    for number in range(10):
+        odd = Annotation(annotation_id=f"z{number}", race_timestamp="yesterday", message="theirs")
+        StoreAnnotations(metrics_store.client()).add(odd)
+    assert run("list", "annotations", "--limit=1")[1].splitlines()[2:][0].endswith("mine")
+    for days in ("--from-date=20260301", "--to-date=20260301"):
+        assert len(run("list", "annotations", days)[1].splitlines()) == 3
+
+
+def test_another_race_of_the_store_with_the_same_id_and_time_is_listed_beside_it(run, races):
+    (both,) = (one for one in races.documents("rally-races-v1") if one["race-id"] == "both")
+    both["track"] = "theirs"
+    rows = [row.split() for row in run("list", "races")[1].splitlines()[2:] if row.startswith("both")]
+    assert sorted(row[-1] for row in rows) == ["here", "store"]

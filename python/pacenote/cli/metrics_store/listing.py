@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from pacenote.cli.console import Console
 from pacenote.cli.options.metrics_store import store_client
 from pacenote.errors import StoreError
-from pacenote.model.race_time import parse_timestamp
+from pacenote.model.race_time import valid_timestamp
 from pacenote.store.race_index import RaceFilter, RaceSummary
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -66,12 +65,30 @@ def merged_races(own: Sequence[RaceSummary], stored: Sequence[ListedRace], limit
     only_stored = {(race.summary.race_id, race.summary.timestamp): race for race in stored}
     races = []
     for race in own:
-        in_store = only_stored.pop((race.race_id, race.timestamp), None)
+        key = race.race_id, race.timestamp
+        in_store = key in only_stored and _may_be_same(race, only_stored[key].summary)
+        if in_store:
+            del only_stored[key]
         races.append(ListedRace(race, BOTH if in_store else HERE))
     races += only_stored.values()
-    # A race of this machine that cannot be read has no time, and comes first, as without a store.
-    races.sort(key=lambda race: race.summary.timestamp or "9", reverse=True)
+    races.sort(key=_time, reverse=True)
     return races[:limit]
+
+
+def _time(race: ListedRace) -> str:
+    """Returns what races are sorted by. A race of this machine that cannot be read has no time, and comes
+    first, as without a store. Others may have written a race of the store: without a time, it is the last
+    one, so that it hides no other race.
+    """
+    return race.summary.timestamp or ("" if race.place == STORE else "9")
+
+
+def _may_be_same(own: RaceSummary, stored: RaceSummary) -> bool:
+    """Returns whether races with the same id that began in the same second may be the same race: what is
+    known of both does not differ.
+    """
+    facts = ((race.track, race.challenge, race.version, race.revision) for race in (own, stored))
+    return all(not here or not there or here == there for here, there in zip(*facts, strict=True))
 
 
 def merged_annotations(
@@ -90,7 +107,7 @@ def merged_annotations(
     here = {one.annotation_id for one in own}
     merged = [(one, BOTH if one.annotation_id in stored else HERE) for one in own]
     merged += [(one, STORE) for key, one in stored.items() if key not in here]
-    return sorted(merged, key=lambda entry: (entry[0].race_timestamp, entry[0].annotation_id), reverse=True)
+    return sorted(merged, key=lambda entry: entry[0].order, reverse=True)
 
 
 def _answer(
@@ -145,9 +162,9 @@ def _summary(race_id: str, document: Mapping[str, Any]) -> RaceSummary:
     facts: Mapping[str, Any] = cluster if isinstance(cluster, dict) else {}
     tags, car = document.get("user-tags"), document.get("car")
     version = _text(facts.get("distribution-version"))
-    summary = RaceSummary(
+    return RaceSummary(
         race_id=race_id,
-        timestamp=_text(document.get("race-timestamp")),
+        timestamp=valid_timestamp(_text(document.get("race-timestamp"))),
         track=_text(document.get("track")),
         track_revision=_text(document.get("track-revision")),
         challenge=_text(document.get("challenge")),
@@ -160,16 +177,7 @@ def _summary(race_id: str, document: Mapping[str, Any]) -> RaceSummary:
         state="complete",
         headline="",
     )
-    return summary if _is_timestamp(summary.timestamp) else replace(summary, timestamp="")
 
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _is_timestamp(text: str) -> bool:
-    try:
-        parse_timestamp(text)
-    except ValueError:
-        return False
-    return True
