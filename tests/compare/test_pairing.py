@@ -146,7 +146,9 @@ def test_the_first_race_of_a_block_that_was_raced_again_is_left_out_with_a_note(
     failed = replace(planned("004", "b", 30, 1, complete=False), state="aborted")
     comparison = compare_groups([*old, again[0]], [new[0], failed, new[2], again[1]])
     assert [each.race_id for each in comparison.baseline.races] == ["e-001", "e-005", "e-003.2"]
-    assert comparison.notes == ("not compared, because their experiment repeated them: e-004, e-003",)
+    assert comparison.notes == (
+        "not compared, because their experiment repeated them: e-004 (by e-004.2), e-003 (by e-003.2)",
+    )
     assert "no partner" not in texts(comparison)
 
 
@@ -157,7 +159,8 @@ def test_of_a_block_that_was_raced_twice_the_last_attempt_counts() -> None:
     comparison = compare_groups([*old, again[0]], [*new, again[1]])
     assert [each.race_id for each in comparison.baseline.races] == ["e-001", "e-005", "e-003.2"]
     assert [each.race_id for each in comparison.contender.races] == ["e-002", "e-006", "e-004.2"]
-    assert comparison.notes == ("not compared, because their experiment repeated them: e-003, e-004",)
+    again_by = "e-003 (by e-003.2), e-004 (by e-004.2)"
+    assert comparison.notes == (f"not compared, because their experiment repeated them: {again_by}",)
 
 
 def test_more_races_of_one_side_are_not_taken_for_repeated_ones() -> None:
@@ -238,7 +241,7 @@ def test_a_race_that_an_experiment_repeated_is_not_compared(state) -> None:
     comparison = compare_groups(old, [failed, *new])
     assert [each.race_id for each in comparison.contender.races] == ["b0", "b1", "b2", "b3"]
     assert comparison.answer != "void"
-    assert comparison.notes == ("not compared, because their experiment repeated them: b2-first",)
+    assert comparison.notes == ("not compared, because their experiment repeated them: b2-first (by b2)",)
     # Without another race of the block that finished, it is compared, and void.
     assert compare_groups(old, [failed, *(one for one in new if one.record.race_id != "b2")]).answer == "void"
 
@@ -252,3 +255,55 @@ def test_groups_that_ran_after_each_other_are_at_most_probably_better(later, wor
     assert f"{order}, so that a drift of the machine is not excluded" in texts(comparison)
     assert (comparison.design, comparison.answer) == ("unpaired", word)
     assert next_text(comparison).startswith("repeat the races in blocks")
+
+
+IMPORTED = ImportedResults(tool="rally", form="race", file="f", sha256="0")
+
+
+def _with_tags(race: ComparedRace, **changes: object) -> ComparedRace:
+    own = race.record
+    return replace(race, record=structs.replace(own, user_tags={**own.user_tags, **changes}))
+
+
+def _repeating(number: str, repeats: str, **changes: object) -> ComparedRace:
+    """A race that says that it repeats that of the contender in the block 1."""
+    return _with_tags(planned(number, "b", 100, 1, **changes), repeats=repeats)
+
+
+def test_a_race_that_was_disturbed_is_left_out_with_the_one_that_repeats_it() -> None:
+    old = [planned(f"{2 * block + 1:03}", "a", 20 * block, block) for block in range(3)]
+    new = [planned(f"{2 * block + 2:03}", "b", 20 * block + 10, block) for block in range(3)]
+    comparison = compare_groups(old, [*new, _repeating("004.2", "e-004")])
+    assert [each.race_id for each in comparison.contender.races] == ["e-002", "e-004.2", "e-006"]
+    assert comparison.notes == ("not compared, because their experiment repeated them: e-004 (by e-004.2)",)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        replace(_repeating("004.2", "e-004"), record=_repeating("004.2", "e-004", imported=IMPORTED).record),
+        _with_tags(
+            block_race("x", 100, 1, user_tags=planned("004", "b", 0, 1).record.user_tags), repeats="e-004"
+        ),
+        _repeating("006.2", "e-004"),
+        _with_tags(_repeating("004.2", "e-004"), variant="c", block=9),
+        _with_tags(planned("004.2", "b", -100, 1), repeats="e-004"),
+        _with_tags(planned("004.2", "b", 30, 1), repeats="e-004", experiment="other"),
+    ],
+    ids=["imported", "no number", "another number", "another variant", "earlier", "another experiment"],
+)
+def test_a_foreign_race_takes_the_place_of_no_race_of_an_experiment(foreign: ComparedRace) -> None:
+    old = [planned(f"{2 * block + 1:03}", "a", 20 * block, block) for block in range(6)]
+    new = [planned(f"{2 * block + 2:03}", "b", 20 * block + 10, block) for block in range(6)]
+    for side in ([*new, foreign], [foreign, *new]):
+        pairs = pair_races(old, side)
+        assert "e-004" in names(pairs.contender)
+        assert "e-004" not in names(tuple(one.race for one in pairs.repeated))
+
+
+def test_an_imported_race_hides_no_race_that_failed() -> None:
+    old = [block_race(f"a{block}", 20 * block, block) for block in range(4)]
+    new = [block_race(f"b{block}", 20 * block + 10, block) for block in range(3)]
+    failed = replace(block_race("b3", 70, 3, complete=False), state="aborted")
+    imported = block_race("b3-x", 80, 3, imported=IMPORTED)
+    assert compare_groups(old, [*new, failed, imported]).answer == "void"

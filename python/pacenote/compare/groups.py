@@ -114,7 +114,8 @@ def compare_groups(
 def _repetitions(races: PairedRaces, options: ComparisonOptions) -> tuple[str, ...]:
     if not races.repeated:
         return ()
-    names = ", ".join(options.name(race.record.race_id) for race in races.repeated)
+    pairs = ((options.name(each.record.race_id) for each in (one.race, one.by)) for one in races.repeated)
+    names = ", ".join(f"{race} (by {by})" for race, by in pairs)
     return (f"not compared, because their experiment repeated them: {names}",)
 
 

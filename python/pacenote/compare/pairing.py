@@ -30,6 +30,16 @@ _FAILED = ("killed", "interrupted", "aborted")
 _NOT_EXCLUDED = "so that a drift of the machine is not excluded"
 
 
+class RepeatedRace(Struct, frozen=True):
+    """A race that is not compared, because its experiment repeated it."""
+
+    race: ComparedRace
+    """The race."""
+
+    by: ComparedRace
+    """The race that counts instead."""
+
+
 class PairedRaces(Struct, frozen=True):
     """Two groups of races in the order in which they are compared."""
 
@@ -45,7 +55,7 @@ class PairedRaces(Struct, frozen=True):
     alone: tuple[ComparedRace, ...] = ()
     """Races without a partner in their block. If the others are paired, these are not compared."""
 
-    repeated: tuple[ComparedRace, ...] = ()
+    repeated: tuple[RepeatedRace, ...] = ()
     """Races that are not compared, because their experiment repeated them, or the whole block."""
 
     lags: tuple[float, ...] = ()
@@ -118,20 +128,20 @@ def pair_races(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRac
     if len(baseline) + len(contender) > 2 and share_ids((*baseline, *contender)):
         return PairedRaces("unpaired", _by_time(baseline), _by_time(contender))
     repeated = (*_repeated(baseline), *_repeated(contender))
-    out = {race.key for race in repeated}
+    out = {one.race.key for one in repeated}
     old, new = ([race for race in side if race.key not in out] for side in (baseline, contender))
     if len(old) == len(new) == 1:
         return PairedRaces("one race each", tuple(old), tuple(new), (), repeated)
     pairs = _last_attempts(_pairs(old, new))
     paired = {race.key for pair in pairs for race in pair}
-    planned = [{_planned(pair[at]) for pair in pairs} - {None} for at in (0, 1)]
+    planned = [{_planned(pair[at]): pair[at] for pair in pairs if _planned(pair[at])} for at in (0, 1)]
     left = [
-        (race, own)
+        (race, own.get(_planned(race)))
         for side, own in zip((old, new), planned, strict=True)
         for race in side
         if race.key not in paired
     ]
-    alone = tuple(race for race, own in left if _planned(race) not in own)
+    alone = tuple(race for race, by in left if by is None)
     if not pairs or (alone and (len(pairs) < MIN_BLOCKS or len(paired) <= len(alone))):
         # Without blocks, the races are not expected to have partners.
         named = alone if any(map(block_of, (*old, *new))) else ()
@@ -142,7 +152,7 @@ def pair_races(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRac
         tuple(one for one, _ in pairs),
         tuple(other for _, other in pairs),
         alone,
-        (*repeated, *(race for race, own in left if _planned(race) in own)),
+        (*repeated, *(RepeatedRace(race, by) for race, by in left if by is not None)),
         tuple(places[other.key] - places[one.key] for one, other in pairs),
     )
 
@@ -154,19 +164,44 @@ def share_ids(races: Sequence[ComparedRace]) -> bool:
     return len({race.record.race_id for race in races}) < len(races)
 
 
-def _repeated(side: Sequence[ComparedRace]) -> tuple[ComparedRace, ...]:
+def _repeated(side: Sequence[ComparedRace]) -> tuple[RepeatedRace, ...]:
     """Returns the races of a side that did not finish, or were disturbed, although another one of the variant
     and block did finish, or repeated them.
     """
     complete = [race for race in side if race.state == "complete" and block_of(race)]
-    finished = {_variant_and_block(race) for race in complete}
-    disturbed = {tag_texts(race.record.user_tags).get(REPEATS_TAG) for race in complete}
-    return tuple(
-        race
-        for race in side
-        if (race.state in _FAILED and _variant_and_block(race) in finished)
-        or race.record.race_id in disturbed
+    finished: dict[tuple[str, str], list[ComparedRace]] = {}
+    repeating: dict[str, list[ComparedRace]] = {}
+    for race in complete:
+        finished.setdefault(_variant_and_block(race), []).append(race)
+        if repeated := tag_texts(race.record.user_tags).get(REPEATS_TAG):
+            repeating.setdefault(repeated, []).append(race)
+    pairs = []
+    for race in side:
+        others = finished.get(_variant_and_block(race), []) if race.state in _FAILED else []
+        again = (one for one in repeating.get(race.record.race_id, ()) if _repeats(one, race))
+        by = next((one for one in (*others, *again) if _may_replace(one, race)), None)
+        if by is not None:
+            pairs.append(RepeatedRace(race, by))
+    return tuple(pairs)
+
+
+def _repeats(race: ComparedRace, disturbed: ComparedRace) -> bool:
+    """Returns whether a race with the tag for it does repeat another one. Everyone can give a race this tag:
+    an experiment repeats a race of its plan, later.
+    """
+    planned, variant = _planned(race), _variant_and_block(race)
+    is_same = planned is not None and (planned, variant) == (
+        _planned(disturbed),
+        _variant_and_block(disturbed),
     )
+    return is_same and race.record.timestamp > disturbed.record.timestamp
+
+
+def _may_replace(race: ComparedRace, other: ComparedRace) -> bool:
+    """Returns whether a race can take the place of another one: one that was imported takes that of no other
+    race, because a file of another tool may have any id and any tags.
+    """
+    return race.record.imported is None or other.record.imported is not None
 
 
 def _planned(race: ComparedRace) -> tuple[str, int] | None:
@@ -207,8 +242,11 @@ def _pairs(
 def _last_attempts(
     pairs: Sequence[tuple[ComparedRace, ComparedRace]],
 ) -> list[tuple[ComparedRace, ComparedRace]]:
-    """Returns the pairs, which are in the order of time, without those that their experiment repeated."""
-    last = {_numbers(pair): pair for pair in pairs}
+    """Returns the pairs, which are in the order of time, without those that their experiment repeated. One
+    with an imported race takes the place of no other pair.
+    """
+    imported_first = sorted(pairs, key=lambda pair: all(race.record.imported is None for race in pair))
+    last = {_numbers(pair): pair for pair in imported_first}
     return [pair for pair in pairs if last[_numbers(pair)] is pair]
 
 

@@ -33,7 +33,7 @@ def parse_timestamp(text: str) -> datetime:
 
 
 def valid_timestamp(text: str) -> str:
-    """Returns the timestamp of a race, or empty text, which sorts before all timestamps, for any other text."""
+    """Returns a text that is the timestamp of a race, and for any other one empty text, which sorts first."""
     try:
         parse_timestamp(text)
     except ValueError:

@@ -232,4 +232,7 @@ def test_a_comparison_of_the_races_leaves_the_disturbed_one_out(tmp_path):
     assert comparison.design == "paired"
     compared = {race.race_id for side in (comparison.baseline, comparison.contender) for race in side.races}
     assert compared == {f"heap-1-{number}" for number in ("001", "002.2", "003", "004", "005", "006")}
-    assert "not compared, because their experiment repeated them: heap-1-002" in comparison.notes
+    assert (
+        "not compared, because their experiment repeated them: heap-1-002 (by heap-1-002.2)"
+        in comparison.notes
+    )
