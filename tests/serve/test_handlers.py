@@ -417,3 +417,14 @@ def test_a_body_that_is_too_large_is_refused(site):
     connection.request("POST", f"{site.root}race/race-1/notes", b"a" * 100_000, headers)
     assert connection.getresponse().status == 413
     connection.close()
+
+
+def test_a_note_with_a_name_that_is_not_utf_8_hides_no_other_one(site):
+    site.store.create(record("race-1"))
+    notes = AnnotationStore(site.store.home)
+    notes.add(Annotation(annotation_id="good", race_timestamp="20260301T000000Z", message="a new disk"))
+    (good,) = (site.store.home / "annotations").iterdir()
+    (good.parent / "\udcff.json").write_text(good.read_text().replace("new", "odd"))
+    text = site.page("race/race-1/notes")
+    assert "a new disk" in text
+    assert "a odd disk" not in text

@@ -184,7 +184,7 @@ def _selection(root: str, asked: ListRequest, shown: Sequence[RaceSummary]) -> I
 
 def race_path(root: str, race_id: str, *parts: str) -> str:
     """Returns the path of a race, or of something that belongs to it."""
-    return root + "/".join(("race", *(quote(part, safe="") for part in (race_id, *parts))))
+    return root + "/".join(("race", *(quote(part, safe="", errors="replace") for part in (race_id, *parts))))
 
 
 def _start(race: RaceSummary) -> str:

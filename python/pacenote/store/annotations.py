@@ -15,7 +15,7 @@ from msgspec import Struct
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.accepted_regression import AcceptedRegression
 from pacenote.model.codec import decode, encode
-from pacenote.model.printable import encodable
+from pacenote.model.printable import encodable, whole_line
 from pacenote.model.race_time import valid_timestamp
 from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
 from pacenote.store.json_file import read_json
@@ -97,6 +97,11 @@ class AnnotationStore:
         """
         readable = []
         for file in self._files():
+            if not _is_id(file.stem):
+                leave_out(
+                    f"{whole_line(str(file))} is left out: its name cannot be an id: rename or delete it"
+                )
+                continue
             try:
                 readable.append(_read(file))
             except StoreError as error:
@@ -105,7 +110,7 @@ class AnnotationStore:
 
     def ids(self) -> frozenset[str]:
         """Returns the ids of all annotations, also of those that cannot be read. Raises StoreError."""
-        return frozenset(file.stem for file in self._files())
+        return frozenset(file.stem for file in self._files() if _is_id(file.stem))
 
     def check(self, ids: Sequence[str]) -> None:
         """Raises StoreError if one of these annotations does not exist."""
@@ -135,6 +140,11 @@ class AnnotationStore:
             return []
         except OSError as error:
             raise store_error("read", self._folder, error) from error
+
+
+def _is_id(text: str) -> bool:
+    """Returns whether the name of a file, which others may have written, can be printed and part of a URL."""
+    return text.isprintable() and text not in (".", "..")
 
 
 def _read(file: Path) -> Annotation:

@@ -297,8 +297,10 @@ class ExperimentStore:
             raise
 
     def list(self) -> list[ExperimentFolder]:
-        """Returns all experiments, newest first, and last those without a plan; no searches, and no links."""
-        paths = _real_folders(self.experiments)
+        """Returns all experiments, newest first, and last those without a plan; no searches, no links,
+        and none whose name cannot be an id.
+        """
+        paths = [path for path in _real_folders(self.experiments) if path.name.isprintable()]
         folders = [folder for folder in map(ExperimentFolder, paths) if not folder.is_search]
         dated = [(_created(folder), folder) for folder in folders]
         return [folder for _, folder in sorted(dated, key=lambda pair: pair[0], reverse=True)]
@@ -310,7 +312,7 @@ class ExperimentStore:
             planned = [folder for folder in known if is_file(folder.plan_json)]
             if planned:
                 return next((folder for folder in planned if not is_of_future(folder.plan_json)), planned[0])
-        if (exact := self._exact(reference)) is not None:
+        if reference.isprintable() and (exact := self._exact(reference)) is not None:
             check_no_link(exact)
             if exact.is_search:
                 hint = f"see `{shell_command('pacenote', 'tune', 'report', reference)}`"
@@ -326,6 +328,8 @@ class ExperimentStore:
 
     def exact_folder(self, experiment_id: str) -> ExperimentFolder:
         """Returns an experiment or a search by its whole id. Raises StoreError, also for a link."""
+        if not experiment_id.isprintable():
+            raise self._unknown(experiment_id)
         folder = self.folder_or_link(experiment_id)
         check_no_link(folder)
         return folder

@@ -126,7 +126,11 @@ class InstallationStore:
 
     def ids(self) -> list[str]:
         """Returns the ids of all installations, sorted."""
-        return [path.name for path in paths_in(self._root) if exists(path / _FILE)]
+        return [
+            name
+            for path in paths_in(self._root)
+            if is_installation_id(name := path.name) and exists(path / _FILE)
+        ]
 
     def all(self) -> list[InstalledEngine]:
         """Returns all installations whose state can be read, sorted by id."""

@@ -34,7 +34,7 @@ from pacenote.store.experiment_store import (
 from pacenote.store.file_lock import file_locked
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
-from pacenote.system.paths import is_file, is_link, paths_in
+from pacenote.system.paths import is_file, is_link, named_paths_in
 
 _NAME = "tune"
 
@@ -116,7 +116,7 @@ def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
     if reference in (folder.experiment_id for folder in store.list()):
         hint = f"see `{shell_command('pacenote', 'experiment', 'report', reference)}`"
         raise StoreError(f"{reference} is an experiment, not a search", hint=hint)
-    for path in paths_in(store.experiments):
+    for path in named_paths_in(store.experiments):
         if path.name == reference:
             check_no_link(ExperimentFolder(path))
     hint = "see `pacenote tune list`" if known else "`pacenote tune --objective=…` begins one"
@@ -124,9 +124,10 @@ def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
 
 
 def list_tunes(store: ExperimentStore) -> list[TuneFolder]:
-    """Returns all searches, newest first; no links to folders."""
+    """Returns all searches, newest first; no links to folders, and none whose name cannot be an id."""
     known = []
-    for path in (folder / TUNE_PLAN for folder in paths_in(store.experiments) if not is_link(folder)):
+    folders = (folder for folder in named_paths_in(store.experiments) if not is_link(folder))
+    for path in (folder / TUNE_PLAN for folder in folders):
         # One that cannot be looked at hides no other one.
         with contextlib.suppress(OSError):
             if is_file(path):

@@ -79,6 +79,13 @@ def paths_in(folder: Path) -> tuple[Path, ...]:
         return ()
 
 
+def named_paths_in(folder: Path) -> tuple[Path, ...]:
+    """Returns those of `paths_in` whose names can be ids: without control characters, and UTF-8. Others can
+    neither be typed nor printed, nor be part of a URL or a database.
+    """
+    return tuple(path for path in paths_in(folder) if path.name.isprintable())
+
+
 def real_path(path: Path) -> Path:
     """Returns the absolute path without links, as far as they can be followed. Never raises, unlike
     `Path.resolve`, which raises RuntimeError for links that lead to each other.

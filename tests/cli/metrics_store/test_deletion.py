@@ -180,3 +180,16 @@ def test_an_export_names_the_race_that_the_store_has_and_writes_the_others(run, 
     )
     assert both in races.documents("rally-races-v1")
     assert stored(races) == {"both", "store", "here"}
+
+
+def test_an_odd_annotation_keeps_no_other_one_from_the_store(run, races, home):
+    run("add", "annotation", "--no-metrics-store", "--race-timestamp=20260301T123015Z", "--message=mine")
+    folder = home / "annotations"
+    for name, day in (("\udcff", "20260302T000000Z"), ("..", "20260302T000000Z"), ("late", "yesterday")):
+        (folder / f"{name}.json").write_text(f'{{"race-timestamp": "{day}", "message": "odd"}}')
+    code, _, err = run("export", "here", "--to-store")
+    assert code == 0
+    assert [one["message"] for one in races.documents("rally-annotations")] == ["mine"]
+    assert err.count("its name cannot be an id") == 2
+    assert "annotation late is not in the metrics store: it has no valid time" in err
+    assert "1 annotation added" in err

@@ -144,12 +144,20 @@ def _add_missing_annotations(settings: StoreSettings, console: Console) -> int:
     try:
         stored = StoreAnnotations(client)
         known = {one.annotation_id for one in stored.list()}
-        missing = [one for one in own if one.annotation_id not in known]
-        for annotation in missing:
+        added = 0
+        for annotation in own:
+            if annotation.annotation_id in known:
+                continue
+            if not annotation.day:  # The store would refuse it, and get none of the others.
+                console.warning(
+                    f"annotation {annotation.annotation_id} is not in the metrics store: it has no valid time"
+                )
+                continue
             stored.add(annotation)
+            added += 1
     finally:
         client.close()
-    return len(missing)
+    return added
 
 
 def _samples(race: RaceFolder, problems: list[str]) -> Iterator[StoredSample]:
