@@ -131,6 +131,34 @@ def test_a_path_that_cannot_be_written_is_an_error_in_one_line(run, store, tmp_p
         assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "export race-1 --output=",
+        "report race-1 --report-file=",
+        "report race-1 --html=",
+        "compare --baseline=race-1 --contender=other-1 --html=",
+        "compare --baseline=race-1 --contender=other-1 --contender=other-2 --html=",
+        "compare --baseline=race-1 --contender=other-1 --report-file=",
+        "trend --html=",
+    ],
+)
+def test_a_folder_in_the_place_of_a_file_is_an_error_in_one_line(run, store, tmp_path, monkeypatch, command):
+    for name in ("other-1", "other-2"):
+        store.create(record(name)).finish(record(name))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    # A page without a file has a place of its own.
+    for path in ("/", ".", "..", "new/..", *(() if "--html" in command else ("",))):
+        code, _, err = run(*f"{command}{path}".split())
+        assert code in (2, 64), path
+        assert err.startswith("error: ")
+        assert "Is a directory" in err
+        assert err.count("\n") == 1
+    assert {entry.name for entry in (tmp_path / "work").iterdir()} <= {"new"}
+    assert not list(tmp_path.glob("..-*"))
+
+
 @pytest.mark.parametrize("name", ["csv", "openmetrics", "parquet"])
 def test_a_race_whose_tags_are_too_long_to_be_repeated_is_left_out(run, store, tmp_path, name):
     store.create(record("long", user_tags={"note": "x" * 20_000, "night": "monday"}))

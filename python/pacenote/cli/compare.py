@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -371,8 +372,9 @@ def _show(contenders: Sequence[_Contender], options: argparse.Namespace, console
 def _page_files(name: str, count: int) -> Iterator[Path]:
     """Yields the file of each contender: with a number if there are several."""
     path = Path(name or PAGE)
-    if count == 1:
-        yield path
+    if count == 1 or path.name in ("", ".."):
+        # A folder without a name gets no number: it cannot be written.
+        yield from itertools.repeat(path, count)
     else:
         yield from (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(1, count + 1))
 

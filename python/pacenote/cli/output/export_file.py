@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 from collections.abc import Generator
 from pathlib import Path
 
@@ -24,6 +26,9 @@ def replaced_file(file: Path) -> Generator[Path]:
             if target.is_special:
                 yield target.opened_path
                 return
+            if target.status is not None and stat.S_ISDIR(target.status.st_mode):
+                # A folder may have no name, as the root folder, and no file is written for it in vain.
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             temporary = f".{target.name}.{os.getpid()}.tmp"
             descriptor = target.create_beside(temporary)
             try:
