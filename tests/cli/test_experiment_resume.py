@@ -106,7 +106,7 @@ def test_a_killed_experiment_leaves_no_race_running_and_goes_on_elsewhere(run, f
     monkeypatch.setenv("PACENOTE_HOME", "../home")
     code, out, _ = run("experiment", "resume", "--dry-run")
     assert code == 0
-    assert out.startswith("5 of 6 races would run")
+    assert out.startswith("experiment ab-1: Is b as fast as a?\n5 of 6 races would run")
     code, out, err = run("experiment", "resume")
     # A race of a second is suspect on a busy machine, and one block of three voids.
     assert code in (0, 3), err
@@ -193,7 +193,8 @@ def test_a_ladder_is_reported_unless_an_earlier_version_planned_it(run, ladder):
     code, out, err = run("experiment", "report", ladder())
     assert (code, err) == (0, ""), out
     # Its last stage raced the last step, and not the best against the start.
-    code, _, err = run("experiment", "resume", ladder(lambda race: race["stage"] == 1))
+    earlier = ladder(lambda race: race["stage"] == 1)
+    code, _, err = run("experiment", "resume", earlier, "--adopt")
     assert code != 0
     assert "plan.json does not have the races of experiment.toml" in err
     assert "run the file again" in err

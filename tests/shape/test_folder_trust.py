@@ -44,7 +44,7 @@ NEED_TRUST = frozenset({
     *("message", "node", "node-cpu-limit", "node-cpus", "node-memory", "node-name", "nodes", "only"),
     *("pipeline", "prepare", "race", "race-id", "race-timestamp"),
     # Of a command, not of a file.
-    *("help", "list", "revoke", "trust"),
+    *("adopt", "help", "list", "revoke", "trust"),
 })
 
 

@@ -14,6 +14,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.gates.comparison import parse_gates
 from pacenote.cli.gates.experiment import check_gates, exit_code, gated_exit_code, is_gated
 from pacenote.cli.gates.requirements import parse_requirements
+from pacenote.cli.lab.resumed_plans import add_adopt_option, check_resumed, is_adopted
 from pacenote.cli.options import values
 from pacenote.cli.options.quality import add_quality_option
 from pacenote.cli.options.unavailable import UnavailableOption
@@ -21,6 +22,7 @@ from pacenote.cli.output.page_file import IN_FOLDER
 from pacenote.cli.output.report_file import check_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several, validate_choice
 from pacenote.errors import Interrupted, UsageError
+from pacenote.model.printable import single_line
 from pacenote.model.shell_command import shell_command
 from pacenote.store.home import default_home
 from pacenote.system.paths import exists
@@ -117,6 +119,7 @@ def _add_run_options(parser: Parser) -> None:
         help="run: number of blocks, in place of that of the file",
     )
     parser.add_flag("--dry-run", help="print the planned races and their hours without running them")
+    add_adopt_option(parser, "an experiment")
     parser.add_argument(
         "--budget",
         default="",
@@ -163,6 +166,7 @@ def _is_given(options: argparse.Namespace, name: str) -> bool:
 _OPTIONS: Mapping[str, tuple[Callable[[argparse.Namespace], object], tuple[str, ...]]] = {
     "--dry-run": (lambda options: options.dry_run, ("run", "resume")),
     "--budget": (lambda options: options.budget, ("run", "resume")),
+    "--adopt": (is_adopted, ("resume",)),
     "--baseline": (lambda options: options.baseline, ("run",)),
     "--contender": (lambda options: options.contender, ("run",)),
     "--track-params": (_given_track_params, ("run",)),
@@ -252,11 +256,14 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.stored_experiment import checked_experiment
+    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.lab.experiment.progress import ExperimentProgress, is_retried
     from pacenote.model.experiment import JournalEntry
     from pacenote.store.experiment_store import ExperimentStore
 
-    folder = ExperimentStore().folder(options.target or "latest")
+    store = ExperimentStore()
+    folder = store.resumed_folder(options.target or "latest")
+    is_new = check_resumed(folder, store, options)
     experiment = checked_experiment(folder, console)
     check_gates(experiment.design, options)
     progress = ExperimentProgress.of(folder.plan(), folder.journal())
@@ -265,8 +272,13 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
 
         if is_retried(experiment, progress):
             progress.apply(JournalEntry(event="retried", at=""))
-        console.result_lines("".join(f"{line}\n" for line in left_lines(progress)))
+        title = f"experiment {folder.experiment_id}: {experiment.question or experiment.name}"
+        lines = (single_line(title), *left_lines(progress))
+        console.result_lines("".join(f"{line}\n" for line in lines))
         return 0
+    if is_new:
+        store.adopt(folder)
+        remember_plan(folder.text(), store.home)
     if options.budget:
         # The races that have run do not count: it is the time of another night.
         experiment = replace(experiment, budget_s=progress.seconds + _budget(options.budget))

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
+from pacenote.cli.lab.resumed_plans import add_adopt_option
 from pacenote.cli.options import values
 from pacenote.cli.options.quality import add_quality_option
 from pacenote.cli.output.page_file import IN_FOLDER
 from pacenote.cli.parser import EachGiven, Parser, validate_choice
 from pacenote.errors import Interrupted, UsageError, VoidRace
 from pacenote.store.home import default_home
+from pacenote.system.paths import is_file
 from pacenote.units import format_count
 
 if TYPE_CHECKING:
     from pacenote.lab.tune.run import TuneEnd
     from pacenote.model.tune import TunePlan
+    from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.tune_store import TuneFolder
 
 UNAVAILABLE_OPTIONS = race.UNAVAILABLE_OPTIONS
@@ -76,6 +79,7 @@ def add_options(parser: Parser) -> None:
             help="report: write the report as a page to this file, or to report.html in the folder of the "
             "search, and print its path in place of the report",
         )
+        add_adopt_option(parser, "a search")
         parser.add_flag("--change-durability", help="also use knobs that may lose documents in a crash")
     race.add_options(parser, writes_page=False)
     # Searches and their confirmations have data and orders of their own, unless they are to be repeated.
@@ -116,13 +120,32 @@ def _run(options: argparse.Namespace, console: Console) -> int:
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
+    from pacenote.cli.lab.resumed_plans import check_resumed
     from pacenote.cli.lab.tune_plan import given_budget
+    from pacenote.cli.options.race_trust import remember_plan
+    from pacenote.store.experiment_store import LATEST, ExperimentStore
+    from pacenote.store.tune_store import find_tune
 
-    folder = _folder(options)
+    store = ExperimentStore()
+    folder = find_tune(store, options.target or LATEST, is_resumed=True)
+    is_new = check_resumed(folder.files, store, options)
     budget = given_budget(options.budget) if options.budget else None
     if budget is not None and any(event.event == "chosen" for event in folder.journal()):
         raise UsageError(f"the search {folder.tune_id} has its winner: only a new search takes a budget")
+    if is_new:
+        _adopt_confirmations(folder, store)
+        store.adopt(folder.files)
+        remember_plan(folder.plan().to_document(), store.home)
     return _search(folder, options, console, is_resumed=True, budget_s=budget)
+
+
+def _adopt_confirmations(folder: TuneFolder, store: ExperimentStore) -> None:
+    """Adopts the confirmations of a search that is adopted. Raises StoreError."""
+    own = {event.experiment_id for event in folder.journal() if event.event == "confirming"}
+    for each in store.list():
+        is_confirmation = each.experiment_id.rpartition("-")[0] == f"{folder.tune_id}-confirm"
+        if is_confirmation and each.experiment_id in own and is_file(each.plan_json):
+            store.adopt(each)
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:

@@ -23,7 +23,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 
 from pacenote.errors import PacenoteError, StoreError
@@ -33,6 +33,7 @@ from pacenote.model.printable import shortened, single_line
 from pacenote.model.race_time import is_in_future
 from pacenote.model.shell_command import shell_command
 from pacenote.store.atomic_files import PRIVATE_FOLDER, remove_abandoned, store_error, write_atomically
+from pacenote.store.begun_plans import BegunPlans, plan_digest
 from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
 from pacenote.store.home import RACES, default_home
 from pacenote.store.installation_store import InstallationStore
@@ -90,6 +91,11 @@ class ExperimentFolder:
     def journal_file(self) -> Path:
         """The journal."""
         return self.path / "journal.jsonl"
+
+    @property
+    def plan_file(self) -> Path:
+        """The plan of the experiment or of the search."""
+        return self.path / TUNE_PLAN if self.is_search else self.plan_json
 
     def log(self, race_id: str) -> Path:
         """Returns the file for the output of a race."""
@@ -284,17 +290,50 @@ class ExperimentStore:
         return option if isinstance(option, str) and option.partition("=")[2] in installed else ""
 
     def write(self, folder: ExperimentFolder, text: str, plan: ExperimentPlan) -> None:
-        """Stores the file and the plan of a new experiment; removes its folder if that fails.
-
-        Raises StoreError.
+        """Stores the file and the plan of a new experiment, which this home has begun; removes its folder if
+        that fails. Raises StoreError.
         """
-        document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1)
+        document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1).encode()
         try:
             write_atomically(folder.toml, text.encode())
-            write_atomically(folder.plan_json, document.encode())
+            BegunPlans(self.home).add(folder.experiment_id, document)
+            write_atomically(folder.plan_json, document)
         except BaseException:
             discard_tree(folder.path)
             raise
+
+    def has_begun(self, folder: ExperimentFolder) -> bool:
+        """Returns whether this home has begun an experiment or a search with its plan as it is now. It is not
+        known of those of earlier versions, and of those that others have made.
+        """
+        return _is_begun(folder, BegunPlans(self.home).digests())
+
+    def adopt(self, folder: ExperimentFolder) -> None:
+        """Has an experiment or a search count as one that this home has begun. Raises StoreError."""
+        try:
+            plan = read_stored_file(folder.plan_file)
+        except OSError as error:
+            raise store_error("read", folder.plan_file, error) from error
+        BegunPlans(self.home).add(folder.experiment_id, plan)
+
+    def latest_begun(self, folders: Iterable[ExperimentFolder]) -> ExperimentFolder | None:
+        """Returns the first of experiments or searches, newest first, that this home has begun; only without
+        any other, one of the future.
+        """
+        digests = BegunPlans(self.home).digests()
+        first = None
+        for folder in (folder for folder in folders if _is_begun(folder, digests)):
+            if not is_of_future(folder.plan_file):
+                return folder
+            first = first or folder
+        return first
+
+    def resumed_folder(self, reference: str) -> ExperimentFolder:
+        """Returns an experiment as `folder` does; `latest` is the newest one that this home has begun, unless
+        it has begun none. Raises StoreError.
+        """
+        own = self.latest_begun(self.list()) if reference == LATEST else None
+        return self.folder(reference) if own is None else own
 
     def list(self) -> list[ExperimentFolder]:
         """Returns all experiments, newest first, and last those without a plan; no searches, no links,
@@ -379,6 +418,14 @@ class ExperimentStore:
 def _deletion(experiment_id: str) -> str:
     """Returns the command that deletes an experiment."""
     return shell_command("pacenote", "delete", "experiment", f"--id={experiment_id}")
+
+
+def _is_begun(folder: ExperimentFolder, digests: Mapping[str, str]) -> bool:
+    digest = digests.get(folder.experiment_id)
+    try:
+        return digest is not None and plan_digest(read_stored_file(folder.plan_file)) == digest
+    except OSError:
+        return False
 
 
 def check_own_plan(plan: Path, stated_id: str) -> None:

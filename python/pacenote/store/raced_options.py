@@ -11,14 +11,10 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pacenote.errors import StoreError
-from pacenote.model.decoding import parse_json
-from pacenote.store.atomic_files import PRIVATE_FOLDER, store_error, write_atomically
-from pacenote.store.file_lock import file_awaited
-from pacenote.store.trusted_files import writable_by_others
-from pacenote.system.regular_files import read_with_access
+from pacenote.store.own_files import read_own, update_own
 
 _NAME = "raced.json"
+_MEMBER = "options"
 _MAX_HASHES = 10_000
 """Number of values that are known; the oldest ones are forgotten. Races of one home have few values."""
 
@@ -27,7 +23,6 @@ class RacedOptions:
     """The options of the races that a home has run."""
 
     def __init__(self, home: Path) -> None:
-        self._home = home
         self._path = home / _NAME
 
     def others(self, options: Mapping[str, object]) -> dict[str, object]:
@@ -48,21 +43,11 @@ class RacedOptions:
         """Adds the options of a race that this home runs. Raises StoreError."""
         if not self.others(options):
             return
-        try:
-            self._home.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        except OSError as error:
-            raise store_error("create", self._home, error) from error
-        with file_awaited(self._home / f".{_NAME}.lock"):
-            hashes = dict.fromkeys((*self._hashes(), *(_hash(*item) for item in options.items())))
-            document = {"options": list(hashes)[-_MAX_HASHES:]}
-            write_atomically(self._path, json.dumps(document, indent=1).encode())
+        new = [_hash(*item) for item in options.items()]
+        update_own(self._path, _MEMBER, lambda: list(dict.fromkeys((*self._hashes(), *new)))[-_MAX_HASHES:])
 
     def _hashes(self) -> list[str]:
-        try:
-            data, access = read_with_access(self._path)
-            hashes = [] if writable_by_others(access) else parse_json(data)["options"]
-        except (OSError, ValueError, LookupError, TypeError, StoreError):
-            return []
+        hashes = read_own(self._path, _MEMBER)
         return [text for text in hashes if isinstance(text, str)] if isinstance(hashes, list) else []
 
 

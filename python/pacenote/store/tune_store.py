@@ -22,6 +22,7 @@ from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.shell_command import shell_command
 from pacenote.model.tune import TUNE_FORMAT, TuneEvent, TunePlan
 from pacenote.store.atomic_files import remove_abandoned, store_error, write_atomically
+from pacenote.store.begun_plans import BegunPlans
 from pacenote.store.experiment_store import (
     LATEST,
     TUNE_PLAN,
@@ -100,14 +101,20 @@ def create_tune(store: ExperimentStore) -> TuneFolder:
 
 
 def write_tune(folder: TuneFolder, plan: TunePlan) -> None:
-    """Stores the plan of a new search. Raises StoreError."""
-    text = json.dumps(plan.to_document(), ensure_ascii=False, indent=1)
-    write_atomically(folder.path / TUNE_PLAN, text.encode())
+    """Stores the plan of a new search, which the home of its folder has begun. Raises StoreError."""
+    document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1).encode()
+    BegunPlans(folder.path.parents[1]).add(folder.tune_id, document)
+    write_atomically(folder.path / TUNE_PLAN, document)
 
 
-def find_tune(store: ExperimentStore, reference: str) -> TuneFolder:
-    """Returns a search by its id, or the newest one for `latest`. Raises StoreError."""
+def find_tune(store: ExperimentStore, reference: str, *, is_resumed: bool = False) -> TuneFolder:
+    """Returns a search by its id, or the newest one for `latest`: of those to be resumed, the newest one that
+    this home has begun, unless it has begun none. Raises StoreError.
+    """
     known = list_tunes(store)
+    if reference == LATEST and is_resumed:
+        own = store.latest_begun(folder.files for folder in known)
+        reference = own.experiment_id if own is not None else LATEST
     if reference == LATEST and known:
         return next((each for each in known if not is_of_future(each.path / TUNE_PLAN)), known[0])
     for folder in known:

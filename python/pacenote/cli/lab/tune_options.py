@@ -18,9 +18,10 @@ from pacenote.store.home import default_home
 
 _OF_SEARCHES = (
     *("objective", "constraint", "quality", "knobs", "budget", "change-durability"),
-    *("dry-run", "seed", "html"),
+    *("dry-run", "seed", "html", "adopt"),
 )
 _OF_ALL = ("report-format", "quiet")
+_OF_OTHERS = (("resume", "budget"), ("resume", "adopt"), ("report", "html"))
 
 
 def check_action(action: str, options: argparse.Namespace, parser: Parser) -> None:
@@ -36,8 +37,10 @@ def check_action(action: str, options: argparse.Namespace, parser: Parser) -> No
         raise UsageError(
             f"--html is an option of `tune report`, not of `tune {action}`: each search has a page"
         )
+    if options.adopt and action == "run":
+        raise UsageError("--adopt is an option of `tune resume`, not of `tune run`")
     for name, _ in given_options(parser, options.arguments) if action != "run" else ():
-        if name not in _OF_ALL and (action, name) not in (("resume", "budget"), ("report", "html")):
+        if name not in _OF_ALL and (action, name) not in _OF_OTHERS:
             raise UsageError(f"--{name} is an option of a new search, not of `tune {action}`")
 
 

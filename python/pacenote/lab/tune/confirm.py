@@ -66,12 +66,14 @@ def confirmation_folder(
     """Returns the folder of the confirmation, which is created unless it was before. Raises StoreError.
 
     A folder of the same name may be of an earlier search with the same id, or of an experiment of the user:
-    its races are not those of this search. One whose plan cannot be read may have been left by a kill.
+    its races are not those of this search. One that this home has not begun may have been copied from others.
+    One whose plan cannot be read may have been left by a kill.
     """
     assert experiment.seed is not None  # it follows from that of the search
     text = experiment_text(experiment)
     for folder in store.list():
-        if folder.experiment_id.rpartition("-")[0] != experiment.name:
+        is_named_so = folder.experiment_id.rpartition("-")[0] == experiment.name
+        if not is_named_so or not store.has_begun(folder):
             continue
         with contextlib.suppress(StoreError):
             known = folder.plan()

@@ -1,0 +1,178 @@
+"""`resume` and `delete experiment` with folders that were copied from someone else, or that an earlier
+version made: nothing that they name is run, and no engine of the user is named, until the user adopts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+
+import pytest
+
+from lab.tune.searches import search_plan
+from pacenote.cli.lab.stored_experiment import NoOptionCheck
+from pacenote.lab.experiment.read_file import read_experiment
+from pacenote.lab.experiment.start import create_experiment
+from pacenote.model.tune import TuneEvent
+from pacenote.store.begun_plans import BegunPlans
+from pacenote.store.experiment_store import ExperimentStore
+from pacenote.store.tune_store import create_tune, write_tune
+
+TEXT = """
+question = "Which is faster?"
+blocks = 3
+[race]
+track = "http_logs"
+offline = true
+{jdk}
+[variants.a]
+car = "1gheap"
+[variants.b]
+car = "2gheap"
+"""
+
+REFUSED = "error: experiment 'heap-1' was copied to "
+
+
+def experiment(store, jdk=None, name="heap"):
+    text = TEXT.format(jdk=f'runtime-jdk = "{jdk}"' if jdk else "")
+    return create_experiment(store, read_experiment(text, name, f"{name}.toml", NoOptionCheck()), text)
+
+
+@pytest.fixture
+def copied(home, tmp_path):
+    """An experiment of another home, `heap-1`, the newest one of this home, with a program as its Java."""
+    jdk = home / "experiments" / "heap-1" / "logs"
+    folder = experiment(ExperimentStore(tmp_path / "other"), jdk)
+    java = folder.path / "logs" / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\ntouch {tmp_path}/RAN\n")
+    java.chmod(0o755)
+    shutil.copytree(folder.path, home / "experiments" / "heap-1")
+    return ExperimentStore(home).folder("heap-1")
+
+
+@pytest.fixture
+def resumed(monkeypatch):
+    """The ids of experiments and searches that would have gone on."""
+    ids = []
+    monkeypatch.setattr("pacenote.cli.experiment._race", lambda each, *_: ids.append(each.experiment_id) or 0)
+    monkeypatch.setattr("pacenote.cli.tune._search", lambda each, *_, **__: ids.append(each.tune_id) or 0)
+    return ids
+
+
+@pytest.mark.parametrize("target", [("heap-1",), ("hea",), ("latest",), (), ("heap-1", "--dry-run")])
+def test_a_copied_experiment_is_not_resumed(run, copied, tmp_path, target):
+    code, out, err = run("experiment", "resume", *target)
+    assert (code != 0, out) == (True, "")
+    assert err.startswith(f"{REFUSED}{copied.path}, or an earlier version of Pacenote began it: ")
+    assert "check the options in its experiment.toml" in err
+    assert err.endswith("pacenote experiment resume heap-1 --adopt\n")
+    assert not (tmp_path / "RAN").exists()
+    assert copied.journal() == ()
+
+
+def test_the_latest_that_is_resumed_is_one_of_this_home(run, home, copied, resumed):
+    own = experiment(ExperimentStore(home), name="mine")
+    os.utime(own.plan_json, (1, 1))
+    code, out, err = run("experiment", "resume", "latest", "--dry-run")
+    assert (code, out.splitlines()[0]) == (0, "experiment mine-1: Which is faster?"), err
+    assert run("experiment", "resume")[0] == 0
+    assert resumed == ["mine-1"]
+    # Reading one runs nothing.
+    assert "Which is faster?" in run("experiment", "report", "latest")[1]
+
+
+def test_an_experiment_of_an_earlier_version_is_resumed_once_it_is_adopted(run, home, resumed):
+    experiment(ExperimentStore(home))
+    (home / "begun.json").unlink()
+    assert "or an earlier version of Pacenote began it" in run("experiment", "resume", "heap-1")[2]
+    code, out, _ = run("experiment", "resume", "heap-1", "--adopt", "--dry-run")
+    assert (code, out.splitlines()[0]) == (0, "experiment heap-1: Which is faster?")
+    assert run("experiment", "resume", "heap-1")[2].startswith(REFUSED)
+    assert run("experiment", "resume", "heap-1", "--adopt")[0] == 0
+    assert run("experiment", "resume")[0] == 0
+    assert resumed == ["heap-1"] * 2
+
+
+@pytest.mark.parametrize("given", [("--adopt",), ("latest", "--adopt")])
+def test_the_latest_experiment_is_not_adopted(run, copied, resumed, given):
+    code, _, err = run("experiment", "resume", *given)
+    assert (code != 0, resumed) == (True, [])
+    assert err.startswith("error: --adopt needs the id of what is resumed\n")
+
+
+def test_only_the_command_line_adopts(run, home, copied, resumed):
+    (home / "pacenote.toml").write_text("[experiment]\nadopt = true\n[tune]\nadopt = true\n")
+    assert run("experiment", "resume", "heap-1")[2].startswith(REFUSED)
+    assert run("experiment", "resume", "heap-1", "--no-adopt")[2].startswith(REFUSED)
+    assert resumed == []
+    assert "of `experiment resume`" in run("experiment", "report", "heap-1", "--adopt")[2]
+    assert "of `tune resume`" in run("tune", "--adopt", "--objective=p99:term")[2]
+    assert "of a new search" in run("tune", "report", "--adopt")[2]
+
+
+def changed_plan(home):
+    plan = home / "experiments" / "heap-1" / "plan.json"
+    plan.write_text(json.dumps(json.loads(plan.read_text()) | {"folder": "/tmp"}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda home: (home / "begun.json").chmod(0o666),
+        lambda home: (home / "begun.json").write_text('{"begun": ["heap-1"]}'),
+        lambda home: (home / "begun.json").write_text('{"begun": {"heap-1": 1}}'),
+        lambda home: (home / "begun.json").write_text("[" * 100_000),
+        changed_plan,
+    ],
+)
+def test_an_experiment_is_one_of_this_home_only_with_its_plan_in_a_file_of_the_user(
+    run, home, resumed, change
+):
+    experiment(ExperimentStore(home))
+    assert run("experiment", "resume")[0] == 0
+    change(home)
+    assert run("experiment", "resume", "heap-1")[2].startswith(REFUSED)
+    assert resumed == ["heap-1"]
+
+
+def test_a_copied_search_is_not_resumed_until_it_is_adopted_with_its_confirmation(
+    run, home, tmp_path, resumed
+):
+    store = ExperimentStore(home)
+    own = create_tune(store)
+    write_tune(own, search_plan(tune_id=own.tune_id))
+    os.utime(own.path / "tune.json", (1, 1))
+    other = create_tune(ExperimentStore(tmp_path / "other"))
+    write_tune(other, search_plan(tune_id="tune-2"))
+    for experiment_id in ("tune-2-confirm-1", "heap-1"):
+        other.append(TuneEvent(event="confirming", at="t", experiment_id=experiment_id))
+        folder = experiment(store, name=experiment_id.rpartition("-")[0])
+        BegunPlans(home).add(folder.experiment_id, b"other")
+    copied = shutil.copytree(other.path, home / "experiments" / "tune-2")
+    code, out, err = run("tune", "resume", "tune-2")
+    assert (code != 0, out) == (True, "")
+    assert err.startswith(f"error: search 'tune-2' was copied to {copied}, or an earlier version of ")
+    assert "check `race`, `knobs` and `folder` in its tune.json" in err
+    assert err.endswith("pacenote tune resume tune-2 --adopt\n")
+    assert run("tune", "resume", "--adopt")[2].startswith("error: --adopt needs the id of what is resumed\n")
+    assert run("tune", "resume", "latest")[0] == 0
+    assert resumed == ["tune-1"]
+    assert run("tune", "resume", "tune-2", "--adopt")[0] == 0
+    assert run("tune", "resume")[0] == 0
+    assert resumed == ["tune-1", "tune-2", "tune-2"]
+    # Its journal may name any experiment: only its confirmations are adopted with it.
+    begun = [name for name in ("tune-2-confirm-1", "heap-1") if store.has_begun(store.exact_folder(name))]
+    assert begun == ["tune-2-confirm-1"]
+
+
+def test_a_home_knows_many_plans_and_forgets_the_oldest(home, monkeypatch):
+    monkeypatch.setattr("pacenote.store.begun_plans._MAX_PLANS", 2)
+    plans = BegunPlans(home)
+    for name in ("a", "b", "a", "c", "a"):
+        plans.add(name, name.encode())
+    plans.add("c", b"again")
+    assert list(plans.digests()) == ["a", "c"]
+    assert (home / "begun.json").stat().st_mode & 0o077 == 0
