@@ -168,6 +168,24 @@ def test_a_copied_search_is_not_resumed_until_it_is_adopted_with_its_confirmatio
     assert begun == ["tune-2-confirm-1"]
 
 
+@pytest.mark.parametrize("is_search", [False, True])
+def test_the_engine_that_a_copied_folder_names_is_left_alone(run, home, is_search):
+    store = ExperimentStore(home)
+    folder = experiment(store)
+    if is_search:
+        folder.plan_json.rename(folder.path / "tune.json")
+    folder.engine_json.write_text('"--installation-id=mine"')
+    installation = home / "installations" / "mine" / "installation.json"
+    installation.parent.mkdir(parents=True)
+    installation.write_text("{}")
+    code, _, err = run("delete", "experiment", "--id=heap-1")
+    assert (code != 0, "pacenote stop --installation-id=mine" in err) == (True, True)
+    (home / "begun.json").unlink()
+    code, _, err = run("delete", "experiment", "--id=heap-1")
+    assert (code, err) == (0, "")
+    assert (folder.path.exists(), installation.exists()) == (False, True)
+
+
 def test_a_home_knows_many_plans_and_forgets_the_oldest(home, monkeypatch):
     monkeypatch.setattr("pacenote.store.begun_plans._MAX_PLANS", 2)
     plans = BegunPlans(home)

@@ -267,7 +267,8 @@ class ExperimentStore:
                 raise store_error("delete", folder.path, error) from error
             return
         with folder.kept_from_others():
-            if engine := self._left_engine(folder):
+            # A copied one may name any engine of the user.
+            if self.has_begun(folder) and (engine := self._left_engine(folder)):
                 raise StoreError(
                     f"the engine of experiment '{folder.experiment_id}' has not been stopped",
                     hint=f"stop it first: {shell_command('pacenote', 'stop', engine)}",
