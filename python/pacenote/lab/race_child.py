@@ -11,6 +11,7 @@ from msgspec import Struct
 from pacenote.errors import StoreError
 from pacenote.lab.child_command import ChildCall, ChildExit, Show, run_children
 from pacenote.lab.experiment.options import arguments
+from pacenote.lab.planned_record import PlannedRecord
 from pacenote.model.experiment import Options, RaceOutcome
 from pacenote.model.race_state import race_state
 from pacenote.store.file_lock import is_file_shared
@@ -58,6 +59,11 @@ class RaceEnd(Struct, frozen=True):
     ended_at: str = ""
     """When its record was written last, in UTC (ISO 8601); empty if there is none."""
 
+    problem: str = ""
+    """Why the record under its id does not count, because it is that of another race; empty if it does, or if
+    there is none.
+    """
+
 
 def race_arguments(options: Options) -> tuple[str, ...]:
     """Returns the command of a race of several. It writes no page, unless an option says so: writing each
@@ -92,14 +98,20 @@ def wait_for_races(lock: Path, wait: Callable[[float], None] = time.sleep) -> No
         wait(_POLL_S)
 
 
-def race_end(races: RaceStore, race_id: str) -> RaceEnd:
-    """Returns how a race ended that does not run any more."""
+def race_end(races: RaceStore, race_id: str, planned: PlannedRecord | None, error: str = "") -> RaceEnd:
+    """Returns how a race ended that does not run any more. Its folder may be that of another race: `planned`
+    is what its record states if it is not, and `error` the message with which its process ended.
+    """
+    if f"race '{race_id}' already exists" in error:
+        return RaceEnd("failed", problem="another race had its id before it began")
     folder = RaceFolder(races.races / race_id)
     try:
         record = folder.read()
         written = written_at(folder.race_json.stat())
     except (StoreError, OSError):
         return RaceEnd("failed")
+    if planned is not None and (problem := planned.problem(record)):
+        return RaceEnd("failed", problem=problem)
     ended_at = written.isoformat(timespec="seconds")
     outcome: RaceOutcome = "interrupted" if record.interrupted else "failed"
     if race_state(record) == "complete":

@@ -15,6 +15,7 @@ from msgspec import Struct
 from pacenote.errors import StoreError
 from pacenote.model.comparison import ComparedRace, RaceKey
 from pacenote.model.damaged_race import DamagedRace
+from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_state import RaceState, race_state
 from pacenote.model.snapshot import RaceSnapshot
@@ -237,6 +238,15 @@ def read_compared_race(folder: RaceFolder) -> ComparedRace:
             hint="its answer is an interval: `pacenote report` shows it",
         )
     return ComparedRace(record, _snapshot(folder), current_state(folder, record), _plan(folder))
+
+
+def read_race_of_id(races: RaceStore, race_id: str) -> ComparedRace:
+    """Returns a race as `read_compared_race` does, by its whole id. Raises StoreError, also for another text,
+    which may be a path to another folder.
+    """
+    if not is_race_id(race_id):
+        raise StoreError(f"'{single_line(race_id)}' is not the id of a race")
+    return read_compared_race(RaceFolder(races.races / race_id))
 
 
 def _check_copy(folder: RaceFolder, record: RaceRecord) -> None:

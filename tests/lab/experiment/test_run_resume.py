@@ -356,7 +356,9 @@ def test_what_an_earlier_version_raced_after_the_end_does_not_count(tmp_path):
     lab.folder.append(Entry(event="repeated", at="t", block=2, text="b failed"))
     for race in lab.folder.plan().block(2):
         race_id = f"heap-1-{race.number:03}.2"
-        lab.runner.store(RaceCall(race_id, {"user-tags": {}}, tmp_path, tmp_path, tmp_path))
+        lab.runner.store(
+            RaceCall(race_id, {"user-tags": {}, "seed": race.seed}, tmp_path, tmp_path, tmp_path)
+        )
         entry = Entry(event="started", at="t", race=race.number, race_id=race_id)
         lab.folder.append(entry)
         lab.folder.append(replace(entry, event="ended", outcome="raced", verdict="valid", seconds=1.0))

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +124,10 @@ class FakeRunner:
         RECORDS[str(folder)] = structs.replace(
             BASE,
             race_id=race.race_id,
-            timestamp=BASE.timestamp + timedelta(minutes=10 * len(self.calls)),
+            timestamp=TODAY + timedelta(minutes=10 * len(self.calls)),
             tasks=(indexing, searching),
             user_tags=tags,
+            seed=race.options["seed"],
         )
 
 
@@ -140,6 +141,9 @@ TIMES = times()
 INDEXING, SEARCHING = index(), search()
 BASE = record("base", tasks=(INDEXING, SEARCHING), system=SystemMetrics(), telemetry_errors=())
 """What races have in common: complete records take longer to build than a simulated search has."""
+
+TODAY = datetime.now(UTC).replace(microsecond=0)
+"""Before the first race of a search, whose journal has the real times."""
 
 RECORDS: dict[str, RaceRecord] = {}
 """The races, by folder: to write and read them would take most of the time of the tests."""

@@ -17,7 +17,7 @@ from pacenote.compare.metrics import race_metrics
 from pacenote.compare.quality import unknown_directions
 from pacenote.compare.race_findings import RaceDoubts
 from pacenote.compare.validity import MORE_RACES
-from pacenote.errors import PacenoteError, StoreError
+from pacenote.errors import PacenoteError
 from pacenote.lab.experiment.cell_values import CellRaces, aliases, cell_values, factor_effects
 from pacenote.lab.experiment.design import all_variants, race_names
 from pacenote.lab.experiment.noise import noise_document, noise_values
@@ -27,6 +27,7 @@ from pacenote.lab.experiment.primary import (
     Metrics,
     by_variant,
     chosen_primary,
+    half_width,
     leading_metric,
     main_metric,
     usable_metrics,
@@ -56,11 +57,9 @@ from pacenote.model.experiment_result import (
     VariantResult,
 )
 from pacenote.model.finding import EVERYTHING, Finding
-from pacenote.model.printable import single_line
 from pacenote.stats.words import SETTLED
 from pacenote.store.experiment_store import ExperimentStore
-from pacenote.store.race_folder import RaceFolder
-from pacenote.store.race_groups import read_compared_race
+from pacenote.store.race_groups import read_race_of_id
 from pacenote.store.race_store import RaceStore, is_race_id
 from pacenote.system.paths import exists
 from pacenote.units import format_change, format_count
@@ -117,7 +116,7 @@ class Evaluation:
         matters.
         """
         ids = [progress.race_id(race) for race in progress.raced if not race.block]
-        raced = [race for race_id in ids if (race := self._race(race_id)) is not None]
+        raced = [race for race_id in ids if (race := self._race(race_id, progress)) is not None]
         if len(raced) < 2:
             return False
         comparison = self._compare([race] for race in raced[-2:])
@@ -156,7 +155,7 @@ class Evaluation:
             return ""
         if self.experiment.looks and {metric.word for metric in primary} <= SETTLED:
             return f"the answer is clear after {done} blocks"
-        precision, width = self.experiment.precision, _half_width(primary)
+        precision, width = self.experiment.precision, half_width(primary)
         if precision is None or width is None or width > precision:
             return ""
         return f"the intervals are as narrow as asked for after {done} blocks, ±{precision * 100:g} %"
@@ -180,7 +179,7 @@ class Evaluation:
         """Returns why none of the blocks so far may be compared, which more of them do not change."""
         if self.experiment.design not in PAIRED:
             raced = [race for race in progress.raced if race.block]
-            read = [self._race(progress.race_id(race)) for race in raced]
+            read = [self._race(progress.race_id(race), progress) for race in raced]
             if len({race.block for race in raced}) < MIN_VOID_BLOCKS or any(map(self._counts, read)):
                 return ""
             reasons = read[-1].record.verdict.reasons if read[-1] else ()
@@ -307,17 +306,24 @@ class Evaluation:
             return self.experiment.looks
         return range(MIN_BLOCKS, self.experiment.blocks + 1)
 
-    def _race(self, race_id: str) -> ComparedRace | None:
-        """Returns a race, or None if it cannot be read, which is noted."""
+    def _race(self, race_id: str, progress: ExperimentProgress | None = None) -> ComparedRace | None:
+        """Returns a race, or None if it cannot be read, or if its record is not that of the planned race;
+        this is noted.
+        """
         if race_id not in self.read and race_id not in self._unreadable:
             try:
-                if not is_race_id(race_id):  # It may be a path to another folder.
-                    raise StoreError(f"'{single_line(race_id)}' is not the id of a race")
-                self.read[race_id] = read_compared_race(RaceFolder(self.races.races / race_id))
+                self.read[race_id] = read_race_of_id(self.races, race_id)
             except PacenoteError as error:
-                self._unreadable[race_id] = error.message
-                self._note(f"race {race_id} cannot be read, so that its block is lost: {error.message}")
+                self._lose(race_id, "cannot be read", error.message)
+        race, planned = self.read.get(race_id), progress and progress.planned_record(race_id)
+        if race and planned and (problem := planned.problem(race.record, is_of_past=True)):
+            self._lose(race_id, "does not count", problem)
         return self.read.get(race_id)
+
+    def _lose(self, race_id: str, why: str, reason: str) -> None:
+        self.read.pop(race_id, None)
+        self._unreadable[race_id] = reason
+        self._note(f"race {race_id} {why}, so that its block is lost: {reason}")
 
     def metrics_of(self, race: ComparedRace) -> Metrics:
         """Returns the metrics of a race, with the directions of the experiment."""
@@ -342,7 +348,7 @@ class Evaluation:
     def _blocks(self, progress: ExperimentProgress, variants: Sequence[str], stage: int = 1) -> BlockRaces:
         blocks = progress.block_races(variants, stage)
         for race_id in (race_id for block in blocks.blocks for race_id in block):
-            self._race(race_id)
+            self._race(race_id, progress)
         return blocks.without(self._unreadable)
 
     def _compared(
@@ -487,7 +493,7 @@ class Evaluation:
     def _counted(self, progress: ExperimentProgress) -> list[ComparedRace]:
         """Returns the races of the blocks that are not void."""
         races = (
-            self._race(progress.race_id(race))
+            self._race(progress.race_id(race), progress)
             for race in progress.raced
             if race.block and progress.ends[race.number].verdict != "void"
         )
@@ -515,7 +521,11 @@ class Evaluation:
             end = progress.ends.get(race.number)
             if race.block and end is not None and end.outcome in ("raced", "failed"):
                 ended[race.variant] = ended.get(race.variant, 0) + 1
-                stored = self._race(end.race_id) if end.outcome == "raced" and end.verdict != "void" else None
+                stored = (
+                    self._race(end.race_id, progress)
+                    if end.outcome == "raced" and end.verdict != "void"
+                    else None
+                )
                 if stored is not None:
                     values[race.variant, race.block] = usable_metrics(stored.record, self.metrics_of(stored))
         in_plan = progress.places_in_plan()
@@ -536,7 +546,7 @@ class Evaluation:
         for race in progress.raced if self.experiment.design in ("noise", "screening") else ():
             end = progress.ends[race.number]
             if end.verdict == "suspect" and race.block:
-                stored = self._race(end.race_id)
+                stored = self._race(end.race_id, progress)
                 reasons = stored.record.verdict.reasons if stored else ()
                 yield f"race {end.race_id} is suspect{f': {reasons[0]}' if reasons else ''}"
 
@@ -582,16 +592,6 @@ def _voided(comparison: Comparison, finding: Finding) -> Comparison:
     )
     findings = (structs.replace(finding, doubtful_from=EVERYTHING), *comparison.findings)
     return replace(comparison, metrics=metrics, findings=findings, answer="void")
-
-
-def _half_width(primary: Sequence[MetricComparison]) -> float | None:
-    """Returns half the width of the widest interval, or None if there is none, or one that is infinite.
-
-    Error rates do not count: their changes are not relative.
-    """
-    changes = [metric.change for metric in primary if not metric.is_absolute]
-    widths = [(c.high - c.low) / 2 for c in changes if c is not None and c.high is not None]
-    return max(widths) if widths and len(widths) == len(changes) else None
 
 
 def _count(progress: ExperimentProgress, variant: str) -> int:

@@ -10,7 +10,7 @@ from pacenote.compare.operation_work import other_operation_work
 from pacenote.compare.pairing import VARIANT_TAG
 from pacenote.compare.race_findings import RaceDoubts
 from pacenote.lab.experiment.progress import MAX_LOST_SHARE
-from pacenote.model.comparison import MetricId
+from pacenote.model.comparison import MetricComparison, MetricId
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.user_tags import tag_texts
@@ -138,3 +138,13 @@ def leading_metric(metrics: Iterable[MetricId]) -> MetricId | None:
         key=lambda metric: kinds.index(metric.kind),
         default=None,
     )
+
+
+def half_width(primary: Sequence[MetricComparison]) -> float | None:
+    """Returns half the width of the widest interval, or None if there is none, or one that is infinite.
+
+    Error rates do not count: their changes are not relative.
+    """
+    changes = [metric.change for metric in primary if not metric.is_absolute]
+    widths = [(c.high - c.low) / 2 for c in changes if c is not None and c.high is not None]
+    return max(widths) if widths and len(widths) == len(changes) else None

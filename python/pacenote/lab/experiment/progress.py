@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.lab.machine_changes import MAX_CHANGES
+from pacenote.lab.planned_record import PlannedRecord, experiment_tags
 from pacenote.model.experiment import BEST, COMPARING, Experiment, ExperimentPlan, JournalEntry, PlannedRace
 
 MAX_RACES = 20_000
@@ -143,6 +144,9 @@ class ExperimentProgress:
     _repeats: dict[int, int] = field(default_factory=dict)
     """How often planned races were repeated within their block, because they were disturbed."""
 
+    _started: dict[str, JournalEntry] = field(default_factory=dict)
+    """The entry with which each race began, by its id."""
+
     _forgiven: set[int] = field(default_factory=set)
     """Numbers of failed races whose variants are raced again."""
 
@@ -176,6 +180,7 @@ class ExperimentProgress:
         if entry.event == "started":
             self.attempts.setdefault(entry.race, []).append(entry.race_id)
             self.open_races[entry.race] = entry.race_id
+            self._started[entry.race_id] = entry
         elif entry.event == "ended":
             self.open_races.pop(entry.race, None)
             self.race_seconds += entry.seconds
@@ -274,6 +279,18 @@ class ExperimentProgress:
     def race_id(self, race: PlannedRace) -> str:
         """Returns the id of a planned race that has ended."""
         return self.ends[race.number].race_id
+
+    def planned_record(self, race_id: str) -> PlannedRecord | None:
+        """Returns what the record of a race states; None for one of which no journal says that it began."""
+        started = self._started.get(race_id)
+        race = self._by_number.get(started.race) if started is not None else None
+        if started is None or race is None:
+            return None
+        return PlannedRecord(race.seed, experiment_tags(self.plan.experiment_id, race), started.at)
+
+    @cached_property
+    def _by_number(self) -> Mapping[int, PlannedRace]:
+        return {race.number: race for race in self.plan.races}
 
     def left(self) -> tuple[PlannedRace, ...]:
         """Returns the races that are still to run, in their order."""

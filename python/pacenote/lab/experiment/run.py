@@ -26,6 +26,7 @@ from pacenote.lab.experiment.kept_engine import starts_engine
 from pacenote.lab.experiment.machine import read_machine
 from pacenote.lab.experiment.progress import ExperimentProgress, hopeless, is_retried
 from pacenote.lab.machine_changes import new_changes
+from pacenote.lab.planned_record import experiment_tags
 from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
 from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.model.experiment import (
@@ -284,9 +285,7 @@ def _call_options(run: ExperimentRun, progress: ExperimentProgress, race: Planne
     user_tags = options.get("user-tags")
     tags = {
         **(user_tags if isinstance(user_tags, dict) else {}),
-        "experiment": run.folder.experiment_id,
-        # A race that warms up is part of no block, and not one of those of its variant.
-        **({"variant": race.variant, "block": str(race.block)} if race.block else {"warm-up": race.variant}),
+        **experiment_tags(progress.plan.experiment_id, race),
         **({"half": str(race.half)} if race.half else {}),
         **({REPEATS_TAG: repeated} if (repeated := progress.disturbed_race(race)) else {}),
     }
@@ -301,13 +300,17 @@ def _end_of(
     run: ExperimentRun, progress: ExperimentProgress, race: PlannedRace, exit_: ChildExit
 ) -> JournalEntry:
     """Returns the entry of a race whose process has ended, without its id and its time."""
-    end = race_end(run.races, progress.attempts[race.number][-1])
+    race_id = progress.attempts[race.number][-1]
+    end = race_end(run.races, race_id, progress.planned_record(race_id), exit_.error)
     outcome, text = end.outcome, ""
     if outcome != "raced":
-        text = exit_.error or f"the race ended with exit code {exit_.code}"
+        text = end.problem or exit_.error or f"the race ended with exit code {exit_.code}"
         kills = progress.kills.get(race.number, 0) + 1
         if exit_.stopped:
             outcome = "interrupted"
+        elif end.problem:
+            # Its variant is not to blame. Repeats are limited: each takes the time of a race.
+            outcome = "killed" if kills < MAX_ATTEMPTS else "failed"
         elif exit_.code < 0 or outcome == "interrupted":
             signal_name = f" by {_signal_name(-exit_.code)}" if exit_.code < 0 else ""
             outcome = "killed" if kills < MAX_ATTEMPTS else "failed"
@@ -326,7 +329,7 @@ def _settle(run: ExperimentRun, progress: ExperimentProgress, journal: Sequence[
     wait_for_races(run.folder.races_lock, run.wait)
     count = len(progress.open_races)
     for number, race_id in sorted(progress.open_races.items()):
-        end = race_end(run.races, race_id)
+        end = race_end(run.races, race_id, progress.planned_record(race_id))
         entry = JournalEntry(
             event="ended",
             at=end.ended_at or _now(),
@@ -336,6 +339,7 @@ def _settle(run: ExperimentRun, progress: ExperimentProgress, journal: Sequence[
             outcome="raced" if end.outcome == "raced" else "interrupted",
             verdict=end.verdict,
             seconds=seconds_between(journal[-1].at, end.ended_at) / count,
+            text=end.problem,
         )
         race = next(race for race in progress.plan.races if race.number == number)
         # A duet is repeated as a whole, and only if both of its races have ended.
@@ -343,7 +347,8 @@ def _settle(run: ExperimentRun, progress: ExperimentProgress, journal: Sequence[
             (entry,) = _without_disturbed(run, progress, [race], [entry])
         _note(run, progress, entry)
         if entry.outcome == "interrupted":
-            run.listener.warning(f"race {number} ({race_id}) was killed before it ended: it is repeated")
+            reason = f"does not count: {end.problem}" if end.problem else "was killed before it ended"
+            run.listener.warning(f"race {number} ({race_id}) {reason}: it is repeated")
 
 
 def _begin_again(run: ExperimentRun, progress: ExperimentProgress) -> None:

@@ -18,6 +18,7 @@ from pacenote.lab.experiment.machine import read_machine
 from pacenote.lab.experiment.options import joined
 from pacenote.lab.experiment.run import MAX_ATTEMPTS, NEIGHBOUR_S, RunEnd, seconds_between
 from pacenote.lab.machine_changes import new_changes
+from pacenote.lab.planned_record import PlannedRecord, search_tags
 from pacenote.lab.race_child import RaceCall, race_end, wait_for_races
 from pacenote.lab.race_folders import data_file_folder, written_folders
 from pacenote.lab.tune.candidates import candidate_options
@@ -194,9 +195,7 @@ def _race(run: TuneRun, state: TuneProgress, step: Race) -> bool:
     given = options.get("user-tags")
     tags = {
         **(given if isinstance(given, dict) else {}),
-        "tune": plan.tune_id,
-        "candidate": str(step.candidate),
-        **({"block": str(step.block)} if step.block else {}),
+        **search_tags(plan.tune_id, step.candidate, step.block),
         **({REPEATS_TAG: repeated} if (repeated := state.disturbed_race(step.candidate, step.block)) else {}),
     }
     call = RaceCall(
@@ -220,13 +219,14 @@ def _race_options(state: TuneProgress, candidate: int) -> Options:
 
 def _ended(run: TuneRun, state: TuneProgress, started: TuneEvent, exit_: ChildExit) -> TuneEvent:
     """Returns the event of a race whose process has ended."""
-    end = race_end(run.races, started.race_id)
+    end = race_end(run.races, started.race_id, _planned_record(state, started), exit_.error)
     outcome: RaceOutcome = end.outcome
-    if outcome != "raced" and (exit_.stopped or exit_.code < 0 or outcome == "interrupted"):
+    is_repeated = exit_.stopped or exit_.code < 0 or outcome == "interrupted" or bool(end.problem)
+    if outcome != "raced" and is_repeated:
         kills = state.kills.get((started.candidate, started.block), 0) + 1
         outcome = "interrupted" if exit_.stopped else "killed" if kills < MAX_ATTEMPTS else "failed"
     measures = _measured(run, state, started.race_id) if outcome == "raced" else RaceMeasures()
-    text = exit_.error or f"the race ended with exit code {exit_.code}"
+    text = end.problem or exit_.error or f"the race ended with exit code {exit_.code}"
     ended = replace(
         started,
         event="ended",
@@ -260,7 +260,7 @@ def _without_disturbed(run: TuneRun, state: TuneProgress, end: TuneEvent) -> Tun
 
 def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
     """Completes the journal after the process was killed: the race that it ran has ended, or is repeated."""
-    end = race_end(run.races, started.race_id)
+    end = race_end(run.races, started.race_id, _planned_record(state, started))
     is_raced = end.outcome == "raced"
     measures = _measured(run, state, started.race_id) if is_raced else RaceMeasures()
     event = replace(
@@ -273,7 +273,7 @@ def _settle(run: TuneRun, state: TuneProgress, started: TuneEvent) -> None:
         objective=measures.objective,
         limits=measures.limits,
         operations=measures.operations,
-        text=measures.problem,
+        text=measures.problem or end.problem,
     )
     _note(run, state, _without_disturbed(run, state, event))
 
@@ -292,11 +292,21 @@ def _measured(run: TuneRun, state: TuneProgress, race_id: str) -> RaceMeasures:
 def _default_record(run: TuneRun, state: TuneProgress) -> RaceRecord | None:
     """Returns the first race of the default that counts; None before, or if it cannot be read any more."""
     ends = (end for end in state.ends if end.candidate == DEFAULT and end.objective is not None)
-    race_id = next((end.race_id for end in ends), "")
+    if (first := next(ends, None)) is None:
+        return None
     try:
-        return RaceFolder(run.races.races / race_id).read() if race_id else None
+        record = RaceFolder(run.races.races / first.race_id).read()
     except StoreError:
         return None
+    # It began before the time of its event.
+    planned = replace(_planned_record(state, first), started="")
+    return None if planned.problem(record, is_of_past=True) else record
+
+
+def _planned_record(state: TuneProgress, event: TuneEvent) -> PlannedRecord:
+    """Returns what the record of a race states that began with this event."""
+    tags = search_tags(state.plan.tune_id, event.candidate, event.block)
+    return PlannedRecord(block_seed(state, event.block), tags, event.at)
 
 
 def _confirm(run: TuneRun, state: TuneProgress, candidate: int) -> RunEnd:
