@@ -27,6 +27,7 @@ ALLOWED = {
     "capture/sources.py": (2, "texts of at most six digits"),
     "metrics_store/metrics_documents.py": (2, "numbers of Pacenote"),
     "metrics_store/race_documents.py": (1, "names of Pacenote's figures"),
+    "metrics_store/same_race.py": (3, "ids and times of Pacenote"),
     "metrics_store/samples.py": (1, "an error of Pacenote"),
     "metrics_store/settings.py": (2, "settings of Pacenote"),
     "metrics_store/store.py": (1, "a text or a number, as `_with_names` says"),

@@ -108,8 +108,8 @@ def test_forgotten_files_are_found(tmp_path):
 
 def test_programs_of_tests_without_a_reason_are_found(tmp_path):
     reason = "//! Memory. The tests are in a program\n//! of their own, because it is that of the process.\n"
-    one = write(tmp_path / "one", {"tests/golden.rs": ""})
-    assert beside_suite(one) == set()
+    single = write(tmp_path / "single", {"tests/golden.rs": ""})
+    assert beside_suite(single) == set()
     suite = write(
         tmp_path / "suite", {"tests/suite/main.rs": "", "tests/memory.rs": reason, "tests/late.rs": ""}
     )

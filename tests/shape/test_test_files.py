@@ -12,6 +12,7 @@ WITHOUT_MODULE = {
     "tests/e2e/": "whole commands with a real engine",
     "tests/scripts/": "the programs in scripts/",
     "tests/shape/": "guards of the repository",
+    "tests/store/test_unprintable_names.py": "names in all folders of the store",
     "tests/store/test_earlier_races.py": "races that earlier versions stored, read by the whole package",
 }
 """Test files and folders that are not named after a module, with what they test."""

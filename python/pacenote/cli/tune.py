@@ -142,10 +142,10 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
 def _adopt_confirmations(folder: TuneFolder, store: ExperimentStore) -> None:
     """Adopts the confirmations of a search that is adopted. Raises StoreError."""
     own = {event.experiment_id for event in folder.journal() if event.event == "confirming"}
-    for each in store.list():
-        is_confirmation = each.experiment_id.rpartition("-")[0] == f"{folder.tune_id}-confirm"
-        if is_confirmation and each.experiment_id in own and is_file(each.plan_json):
-            store.adopt(each)
+    for experiment in store.list():
+        is_confirmation = experiment.experiment_id.rpartition("-")[0] == f"{folder.tune_id}-confirm"
+        if is_confirmation and experiment.experiment_id in own and is_file(experiment.plan_json):
+            store.adopt(experiment)
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:

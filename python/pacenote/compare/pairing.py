@@ -30,7 +30,7 @@ _FAILED = ("killed", "interrupted", "aborted")
 _NOT_EXCLUDED = "so that a drift of the machine is not excluded"
 
 
-class RepeatedRace(Struct, frozen=True):
+class ReplacedRace(Struct, frozen=True):
     """A race that is not compared, because its experiment repeated it."""
 
     race: ComparedRace
@@ -55,7 +55,7 @@ class PairedRaces(Struct, frozen=True):
     alone: tuple[ComparedRace, ...] = ()
     """Races without a partner in their block. If the others are paired, these are not compared."""
 
-    repeated: tuple[RepeatedRace, ...] = ()
+    repeated: tuple[ReplacedRace, ...] = ()
     """Races that are not compared, because their experiment repeated them, or the whole block."""
 
     lags: tuple[float, ...] = ()
@@ -152,7 +152,7 @@ def pair_races(baseline: Sequence[ComparedRace], contender: Sequence[ComparedRac
         tuple(one for one, _ in pairs),
         tuple(other for _, other in pairs),
         alone,
-        (*repeated, *(RepeatedRace(race, by) for race, by in left if by is not None)),
+        (*repeated, *(ReplacedRace(race, by) for race, by in left if by is not None)),
         tuple(places[other.key] - places[one.key] for one, other in pairs),
     )
 
@@ -164,7 +164,7 @@ def share_ids(races: Sequence[ComparedRace]) -> bool:
     return len({race.record.race_id for race in races}) < len(races)
 
 
-def _repeated(side: Sequence[ComparedRace]) -> tuple[RepeatedRace, ...]:
+def _repeated(side: Sequence[ComparedRace]) -> tuple[ReplacedRace, ...]:
     """Returns the races of a side that did not finish, or were disturbed, although another one of the variant
     and block did finish, or repeated them.
     """
@@ -181,7 +181,7 @@ def _repeated(side: Sequence[ComparedRace]) -> tuple[RepeatedRace, ...]:
         again = (one for one in repeating.get(race.record.race_id, ()) if _repeats(one, race))
         by = next((one for one in (*others, *again) if _may_replace(one, race)), None)
         if by is not None:
-            pairs.append(RepeatedRace(race, by))
+            pairs.append(ReplacedRace(race, by))
     return tuple(pairs)
 
 
