@@ -94,6 +94,15 @@ def test_what_proves_nothing_fails(changes, problem):
     assert problems("p99:term<1s", **changes) == [problem]
 
 
+def test_a_percentile_that_a_few_operations_of_a_backlog_decide_proves_nothing():
+    backlog = WarmupBacklog(80, 3.4, effect=8.0, from_quantile=0.999)
+    tasks = (search(latency=times(5000), warmup_backlog=backlog),)
+    assert problems("p99.9:term<9999s", tasks=tasks) == ["latency includes the backlog of the warm-up"]
+    assert problems("p99:term<9999s", tasks=tasks) == [""]
+    tasks = (search(latency=times(5000), warmup_backlog=structs.replace(backlog, from_quantile=None)),)
+    assert problems("p99.9:term<9999s", tasks=tasks) == [""]
+
+
 def test_operations_that_were_not_sent_count_as_the_slowest():
     """Their engine is the cause, and the race does not make any figure doubtful."""
     hung = Verdict("suspect", (Finding("not sent", "engine", tasks=("term",)),))

@@ -11,6 +11,7 @@ from pacenote.lab.probe import (
     MachineUse,
     RunEvidence,
     evaluate_probe,
+    includes_warmup,
     level_left_out,
     lower_service_ms,
     lowest_decided_rate,
@@ -20,6 +21,7 @@ from pacenote.lab.probe import (
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Finding
 from pacenote.model.result import (
+    CensoredPercentile,
     OperationTotals,
     SampleCounts,
     Throughput,
@@ -464,7 +466,7 @@ def test_latency_limits_are_parsed_with_their_units():
             parse_latency_limits(wrong)
 
 
-def with_seconds(task_result, seconds, machine=NO_USE, effects=()):
+def with_seconds(task_result, seconds, machine=NO_USE, effects=(), objective=OBJECTIVE):
     """Returns the probe whose window has these slow operations in each second of 100 operations: they take 12
     ms, the others 1 to 9 ms.
     """
@@ -473,7 +475,7 @@ def with_seconds(task_result, seconds, machine=NO_USE, effects=()):
         for slow in seconds
     )
     evidence = RunEvidence(QUIET, machine, MeasuredSeconds(latencies), effects)
-    return evaluate_probe(7, 100.0, task_result, OBJECTIVE, evidence)
+    return evaluate_probe(7, 100.0, task_result, objective, evidence)
 
 
 def test_other_programs_void_a_probe_that_does_not_pass():
@@ -568,3 +570,21 @@ def test_latency_that_includes_a_backlog_of_the_warm_up_does_not_fail_a_rate_tha
     assert probe(result(**slow, warmup_backlog=replace(backlog, gone=False))).outcome == "failed"
     assert probe(result(**slow, warmup_backlog=replace(backlog, marked=False))).outcome == "failed"
     assert probe(result(**slow, done=1960, failed=40, warmup_backlog=backlog)).outcome == "failed"
+
+
+def test_a_backlog_of_the_warm_up_that_decides_only_the_percentile_of_the_objective_is_the_reason():
+    """It is a burst, but not one that the engine has later, and it does not lengthen later probes."""
+    objective = Objective((LatencyLimit(99.9, 10.0),), error_rate=0.01)
+    latency = (CensoredPercentile(99.9, 40.0, 42.0, True),)
+    backlog = WarmupBacklog(operations=120, until_s=5.1, gone=True, effect=1.3, from_quantile=0.999)
+    burst = [60, *[0] * 19]
+    late = result(latency_with_failures=latency, warmup_backlog=backlog)
+    assert with_seconds(late, burst, objective=objective).reasons == (BACKLOG_REASON,)
+    assert with_seconds(late, burst, objective=objective).outcome == "undecided"
+    assert probe(late, objective=objective).reasons == (BACKLOG_REASON,)
+    assert includes_warmup(late, objective)
+    # It does not decide p99.
+    assert not includes_warmup(late, OBJECTIVE)
+    unknown = replace(late, warmup_backlog=replace(backlog, from_quantile=None))
+    assert BACKLOG_REASON not in with_seconds(unknown, burst, objective=objective).reasons
+    assert not includes_warmup(unknown, objective)

@@ -12,9 +12,12 @@ from pacenote.model.warmup_backlog import (
     backlog_advice,
     backlog_text,
     drain_text,
+    includes_backlog,
+    mean_includes_backlog,
     unmarked_backlog_text,
     unused_drain_text,
 )
+from pacenote.report.summary import build_report
 from support.records import judged, paced, record, task, times
 
 COUNTS = OperationTotals(1000, 1000, 0, 0, 0, 500, 500, 1000, waited=140)
@@ -163,3 +166,73 @@ def test_a_search_that_mostly_was_not_sent_is_not_the_slowest():
     hung, other = unserved(0.6), paced(latency=times(p50=0.1))
     assert slowest_task([hung, other]) is other
     assert slowest_task([unserved(0.4), other]) is not other
+
+
+FEW = {"operations": 80, "until_s": 3.395, "marked": False, "effect": 8.0, "from_quantile": 0.999}
+"""Less than 1 % of 9,000 operations, which decide p99.9."""
+
+MANY = OperationTotals(9600, 9600, 0, 0, 0, 600, 9000, 9600, waited=105)
+
+
+def decided(**changes: object) -> TaskResult:
+    return replace(delayed(**FEW | changes), accounting=MANY)
+
+
+def test_few_operations_mark_the_percentiles_that_they_decide_and_no_others():
+    race = decided()
+    included = [q for q in (50.0, 90.0, 99.0, 99.9, 99.99, 100.0) if includes_backlog(race, q)]
+    assert included == [99.9, 99.99, 100.0]
+    assert (mean_includes_backlog(race), mean_includes_backlog(decided(effect=1.05))) == (True, False)
+    # p99 still stands for the race.
+    assert slowest_task([race]) is race
+    assert judged(record(tasks=(race,))) == ("valid", ())
+    assert not any(includes_backlog(decided(from_quantile=None), q) for q in (50.0, 100.0))
+    assert all(includes_backlog(delayed(), q) for q in (50.0, 100.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "decide"),
+    [
+        ({}, "the mean, p99.9 and everything above it"),
+        ({"effect": 1.05}, "p99.9 and everything above it"),
+        ({"effect": 1.05, "from_quantile": 0.9999}, "p99.99 and everything above it"),
+        ({"effect": 1.05, "from_quantile": 1.0}, "the maximum"),
+        # More than 1 %, of which p99 is hardly higher.
+        ({"effect": 1.05, "operations": 100}, "p99.9 and everything above it"),
+    ],
+)
+def test_few_operations_that_decide_high_percentiles_are_said_with_these(changes, decide):
+    race = decided(**changes)
+    assert backlog_text(race) == (
+        f"{race.warmup_backlog.operations:,} of 9,000 measured operations waited for the warm-up, the last "
+        f"of them due at 3.4 s; they decide {decide}"
+    )
+    assert backlog_advice(race) == "raise warmup-time-period to at least 4 s"
+    assert unmarked_backlog_text(race) == ""
+
+
+def test_a_record_without_the_percentiles_that_the_backlog_decides_can_be_read():
+    document = decided().to_document()
+    del document["warmup_backlog"]["from_quantile"], document["warmup_backlog"]["in_engine"]
+    assert TaskResult.from_document(document) == decided(from_quantile=None)
+
+
+def test_a_window_that_waited_does_not_claim_that_the_backlog_was_gone_from_the_engine():
+    drain = WarmupDrain(window_from_s=3.59, operations=88)
+    begin = "measured from 3.59 s on, 88 operations later than planned, but"
+    for in_engine, text in (
+        (140, "140 measured operations still waited for the warm-up, 140 of them in the engine"),
+        (0, "140 measured operations still waited for the warm-up"),
+    ):
+        backlog = WarmupBacklog(140, 4.6, drain=drain, in_engine=in_engine)
+        assert drain_text(paced(warmup_backlog=backlog)) == f"{begin} {text}"
+
+
+def test_only_the_figures_that_a_backlog_decides_are_marked_in_a_report():
+    race = paced(warmup_backlog=WarmupBacklog(80, 3.395, effect=1.0, from_quantile=0.999))
+    report = build_report(record(tasks=(race,)))
+    marked = [row.metric for row in report.rows if "§" in row.mark]
+    assert marked == [f"{q}th percentile latency" for q in ("99.9", "99.99", "100")]
+    (text,) = [note.text for note in report.notes if note.label == "Warning" and note.task == "term"]
+    assert "they decide p99.9 and everything above it: raise warmup-time-period to at least 4 s" in text
+    assert any(note.startswith("§ ") for note in report.footnotes)

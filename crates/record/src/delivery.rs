@@ -6,6 +6,7 @@ use crate::client_span::ClientSpan;
 use crate::details::SampleBatch;
 use crate::driver_time::DriverTime;
 use crate::failure::FailureGroups;
+use crate::flights::FlightLog;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::SecondStats;
 use crate::overhead::ClientOverhead;
@@ -79,6 +80,14 @@ pub enum Delivery {
         task_index: u32,
         /// The latencies.
         latency: Box<DurationHistogram>,
+    },
+    /// The operations around the begin of the measured window of a task with a schedule. Sent before the worker ends the
+    /// task.
+    Flights {
+        /// Position of the task in the plan.
+        task_index: u32,
+        /// The operations.
+        flights: Box<FlightLog>,
     },
     /// All clients of the worker have ended the task or were dropped; everything that they recorded has already been
     /// delivered.

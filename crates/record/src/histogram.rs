@@ -127,6 +127,12 @@ impl DurationHistogram {
         if self.count() == 0 { 0.0 } else { self.sum_ns as f64 / self.count() as f64 }
     }
 
+    /// Returns the exact sum in nanoseconds.
+    #[must_use]
+    pub fn total_ns(&self) -> f64 {
+        self.sum_ns as f64
+    }
+
     /// Returns the duration at a rank (1 = smallest): the longest that has the same three significant digits, but never
     /// more than the maximum. The exact duration is not longer.
     #[must_use]

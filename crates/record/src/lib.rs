@@ -51,6 +51,7 @@ mod engine_time;
 mod error;
 mod failure;
 mod files;
+mod flights;
 mod histogram;
 mod merged_histogram;
 mod merged_series;
@@ -91,6 +92,7 @@ pub use failure::{Failure, FailureGroup, FailureGroups, FailureUnit};
 pub use files::recover_files;
 pub use files::telemetry_journal::TelemetryFile;
 pub use files::writer::ClosedFiles;
+pub use flights::FlightLog;
 pub use histogram::DurationHistogram;
 pub use merged_series::{
     MergedPercentile, MergedSeries, MergedTask, MergedTimes, UnreadSeries, merged_percentiles,

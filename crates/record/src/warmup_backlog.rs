@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use pacenote_stats::rank;
 use serde::Serialize;
 
+use crate::flights::EngineBacklog;
 use crate::histogram::DurationHistogram;
 use crate::units::seconds;
 
@@ -20,6 +21,11 @@ const MARKED_EFFECT: f64 = 1.1;
 
 /// The quantiles of latency on which the delayed operations may have an effect; the other figure is the mean.
 const EFFECT_QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// The quantiles of latency that the delayed operations may decide, and which share of the measured operations is above
+/// each; the last one is the maximum.
+const DECIDED_QUANTILES: [(f64, f64); 6] =
+    [(0.5, 0.5), (0.9, 0.1), (0.99, 0.01), (0.999, 0.001), (0.9999, 0.0001), (1.0, 0.0)];
 
 /// How many times the longest latency of the others the longest one of the delayed operations must exceed before they are
 /// unlike the others. `docs/measuring.md` has the share of races that these rules mark although nothing is slow.
@@ -98,10 +104,13 @@ pub struct WarmupBacklogSummary {
     /// Measured operations that ended and that the warm-up had delayed.
     #[serde(rename = "operations")]
     pub delayed: u64,
+    /// The part of them that no client was behind for: they waited in the engine.
+    pub in_engine: u64,
     /// When the last of them was due, in seconds since the task began; `null` if there is none.
     pub until_s: Option<f64>,
     /// Whether all clients were free for an operation before it was due again; if they share their schedule, whether one
-    /// was free for its last operation.
+    /// was free for its last operation. Of operations that waited in the engine, whether as few were in flight as on
+    /// average again.
     pub gone: bool,
     /// Warm-up iterations of each client that would have contained them; `null` if the warm-up is limited by time or
     /// there is none of them.
@@ -112,6 +121,10 @@ pub struct WarmupBacklogSummary {
     /// How many times as large as without them a figure of latency is, for the one of p50, p90, p99 and mean where that is
     /// largest; `null` if none of them, or of the others, succeeded.
     pub effect: Option<f64>,
+    /// The lowest of the quantiles 0.5, 0.9, 0.99, 0.999, 0.9999 and 1 (the maximum) of latency that they decide: they
+    /// are at least five and a larger share of the measured operations than is above it, it is more than 10 % lower
+    /// without them, and they are unlike the others. `null` if there is none.
+    pub from_quantile: Option<f64>,
     /// How the window waited for the backlog; `null` if it did not.
     pub drain: Option<DrainSummary>,
 }
@@ -137,6 +150,8 @@ pub(crate) struct BacklogContext<'a> {
     pub latency: Option<&'a DurationHistogram>,
     /// Latency of those that the warm-up delayed; `None` if there is none.
     pub delayed_latency: Option<&'a DurationHistogram>,
+    /// Those that waited in the engine; `None` if there are none.
+    pub in_engine: Option<&'a EngineBacklog>,
     /// The window, if it waited for the backlog.
     pub drained_window: Option<DrainedWindow>,
 }
@@ -146,14 +161,18 @@ impl BacklogContext<'_> {
     /// are due while a queue of random arrivals and service times (M/M/1) empties, for each queue of the task.
     ///
     /// In such a queue, the share of the operations that wait equals the load. If fewer of those wait that the warm-up
-    /// did not delay, arrivals or service times are more regular, and explain less.
+    /// did not delay, arrivals or service times are more regular, and explain less. A queue in the engine is not visible
+    /// in these numbers: how many it delays is known from the rest of the window.
     fn explained(&self, delayed: u64) -> f64 {
         let queues = if self.open_loop { 1 } else { self.clients.max(1) };
         let others = self.measured.saturating_sub(delayed).max(1);
-        let busy = self.load.min(self.waited.saturating_sub(delayed) as f64 / others as f64);
+        let (in_engine, free) =
+            self.in_engine.map_or((0.0, 0), |engine| (engine.explained, engine.operations - engine.waited));
+        let delayed_waited = delayed.saturating_sub(free);
+        let busy = self.load.min(self.waited.saturating_sub(delayed_waited) as f64 / others as f64);
         // A queue that never empties explains any number.
         let idle = (1.0 - busy).max(f64::EPSILON);
-        f64::from(queues) * (busy / idle).powi(2)
+        f64::from(queues) * (busy / idle).powi(2) + in_engine
     }
 
     /// Returns the latency of the operations that the warm-up did not delay; `None` if it delayed none that succeeded.
@@ -179,10 +198,29 @@ impl BacklogContext<'_> {
         if others.count() == 0 {
             return true;
         }
-        let are_unlike = at(part, 0.5) > at(&others, 0.99)
+        self.are_unlike(delayed, part, &others) && self.effect().is_some_and(|effect| effect > MARKED_EFFECT)
+    }
+
+    /// Returns whether delayed operations, of which `part` has the latency, are unlike the others.
+    fn are_unlike(&self, delayed: u64, part: &DurationHistogram, others: &DurationHistogram) -> bool {
+        at(part, 0.5) > at(others, 0.99)
             || part.max_ns() as f64 > UNLIKE_FACTOR * others.max_ns() as f64
-            || delayed as f64 > EXPLAINED_FACTOR * self.explained(delayed);
-        are_unlike && self.effect().is_some_and(|effect| effect > MARKED_EFFECT)
+            || delayed as f64 > EXPLAINED_FACTOR * self.explained(delayed)
+    }
+
+    /// Returns the lowest quantile of latency that the delayed operations decide.
+    fn from_quantile(&self, delayed: u64) -> Option<f64> {
+        let (all, part) = self.latency.zip(self.delayed_latency)?;
+        let others = self.latency_of_others().filter(|_| delayed >= MIN_MARKED)?;
+        let has_others = others.count() > 0;
+        if has_others && !self.are_unlike(delayed, part, &others) {
+            return None;
+        }
+        let is_decided = |(q, above): &&(f64, f64)| {
+            delayed as f64 > above * self.measured as f64
+                && (!has_others || at(all, *q) > MARKED_EFFECT * at(&others, *q))
+        };
+        DECIDED_QUANTILES.iter().find(is_decided).map(|(q, _)| *q)
     }
 }
 
@@ -206,8 +244,23 @@ impl WarmupBacklog {
         self.drained += client.drained;
     }
 
+    /// Adds the operations that waited in the engine, after `warmup` operations of the warm-up.
+    fn add_engine(&mut self, engine: &EngineBacklog, warmup: u64) {
+        if engine.operations == 0 {
+            return;
+        }
+        self.delayed += engine.operations;
+        self.last_due_ns = self.last_due_ns.max(engine.last_due_ns);
+        self.most_of_client = self.most_of_client.max(engine.most_of_client);
+        self.last_position = self.last_position.max(warmup + engine.due_until);
+        self.clients_behind += u32::from(!engine.gone);
+    }
+
     /// Returns the effect of the backlog on a task.
-    pub(crate) fn summary(self, context: BacklogContext<'_>) -> WarmupBacklogSummary {
+    pub(crate) fn summary(mut self, context: BacklogContext<'_>) -> WarmupBacklogSummary {
+        if let Some(engine) = context.in_engine {
+            self.add_engine(engine, context.warmup);
+        }
         let BacklogContext { measured, warmup, clients, open_loop, is_timed, drained_window, .. } = context;
         let (is_empty, clients) = (self.delayed == 0, u64::from(clients.max(1)));
         let iterations = if open_loop {
@@ -217,11 +270,13 @@ impl WarmupBacklog {
         };
         WarmupBacklogSummary {
             delayed: self.delayed,
+            in_engine: context.in_engine.map_or(0, |engine| engine.operations),
             until_s: (!is_empty).then(|| seconds(self.last_due_ns)),
             gone: self.clients_behind == 0,
             iterations: (!is_empty && !is_timed).then_some(iterations),
             marked: context.is_marked(self.delayed),
             effect: context.effect(),
+            from_quantile: context.from_quantile(self.delayed),
             drain: drained_window.map(|DrainedWindow { begin_ns, gave_up }| DrainSummary {
                 window_from_s: (measured > 0).then(|| seconds(begin_ns)),
                 operations: self.drained,
@@ -257,6 +312,7 @@ mod tests {
             load: 0.01,
             latency: None,
             delayed_latency: None,
+            in_engine: None,
             drained_window: None,
         }
     }
@@ -289,6 +345,37 @@ mod tests {
         assert_eq!(backlog.summary(context(500)).until_s, Some(5.0));
         let none = WarmupBacklog::default().summary(context(0));
         assert_eq!(none, WarmupBacklogSummary { gone: true, ..WarmupBacklogSummary::default() });
+    }
+
+    /// Returns the lowest quantile that the delayed operations decide, and whether latency is marked.
+    fn decided(delayed_ms: &[u64], others_ms: &[u64]) -> (Option<f64>, bool) {
+        let histogram = |ms: &mut dyn Iterator<Item = &u64>| {
+            let mut histogram = DurationHistogram::new().unwrap();
+            ms.for_each(|ms| histogram.record(ms * 1_000_000));
+            histogram
+        };
+        let latency = histogram(&mut delayed_ms.iter().chain(others_ms));
+        let delayed_latency = histogram(&mut delayed_ms.iter());
+        let (delayed, measured) = (delayed_ms.len() as u64, (delayed_ms.len() + others_ms.len()) as u64);
+        let (latency, delayed_latency) = (Some(&latency), Some(&delayed_latency));
+        let all = BacklogContext { measured, waited: delayed, latency, delayed_latency, ..context(0) };
+        (all.from_quantile(delayed), all.is_marked(delayed))
+    }
+
+    #[test]
+    fn few_delayed_operations_decide_the_percentiles_above_their_share() {
+        // As in a race at 200/s that stalls for 0.4 s before 45 s are measured.
+        assert_eq!(decided(&[300; 80], &[5; 8_920]), (Some(0.999), false));
+        assert_eq!(decided(&[300; 9], &[5; 8_991]), (Some(0.9999), false));
+        assert_eq!(decided(&[300; 10], &[5; 8_990]), (Some(0.999), false));
+        assert_eq!(decided(&[300; 5], &[5; 99_995]), (Some(1.0), false));
+        assert_eq!(decided(&[300; 91], &[5; 8_909]), (Some(0.99), true));
+        assert_eq!(decided(&[300; 8], &[]), (Some(0.5), true));
+        // Too few, no slower, and such as others are.
+        assert_eq!(decided(&[300; 4], &[5; 996]), (None, false));
+        assert_eq!(decided(&[5; 80], &[5; 8_920]), (None, false));
+        let others: Vec<u64> = (0..8_920).map(|number| if number % 90 == 0 { 300 } else { 5 }).collect();
+        assert_eq!(decided(&[300; 80], &others), (None, false));
     }
 
     /// Many clients with a schedule of random arrivals and a load of 0.6 explain 72 operations, but nothing waits here

@@ -35,6 +35,7 @@ from pacenote.model.result import (
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.model.unserved import UNSERVED, has_unserved, is_endless
+from pacenote.model.warmup_backlog import BACKLOG_REASON, includes_backlog
 from pacenote.stats.binomial import most_failures, upper_bound
 from pacenote.units import format_number
 
@@ -155,8 +156,8 @@ def _percentile(record: RaceRecord, threshold: Threshold, q: float, task: TaskRe
         problem = f"too few samples for p{q:g}"
     if not problem and percentile.high_ms is None:
         problem = _unbounded(percentile)
-    if not problem and task.paced and task.warmup_backlog.marked:
-        problem = "latency includes the backlog of the warm-up"
+    if not problem and task.paced and includes_backlog(task, q):
+        problem = BACKLOG_REASON
     if not problem and not (percentile.high_ms or 0.0) < threshold.limit:
         problem = f"it is not shown to be below {format_number(threshold.limit)} ms"
     return ThresholdResult(threshold, task.task, problem, value)

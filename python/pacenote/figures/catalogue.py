@@ -20,6 +20,7 @@ from pacenote.figures.metric import (
     StoredName,
 )
 from pacenote.model.result import TaskResult
+from pacenote.model.warmup_backlog import includes_backlog
 
 _SPREAD = ("min", "mean", "median", "max")
 _SHARD_SPREAD = ("min", "median", "max")
@@ -158,8 +159,8 @@ TASK = (
     ),
     Metric(
         *("warmup_backlog", "", "gauge"),
-        "measured operations that waited for the warm-up, if so many did that `latency` decides nothing",
-        origin=lambda task: task.warmup_backlog.operations if task.warmup_backlog.marked else None,
+        "measured operations that waited for the warm-up, if they decide `latency` or a part of it",
+        origin=lambda task: task.warmup_backlog.operations if includes_backlog(task, 100.0) else None,
     ),
     Metric(
         *("retries", "", "counter", "attempts after the first of each operation", "sub-operation"),

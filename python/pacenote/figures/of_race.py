@@ -42,6 +42,7 @@ from pacenote.model.result import (
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.unserved import is_endless
+from pacenote.model.warmup_backlog import includes_backlog, mean_includes_backlog
 from pacenote.units import OPS
 
 _LARGEST = 100.0
@@ -106,7 +107,11 @@ class Figure(msgspec.Struct, frozen=True):
     @property
     def has_backlog(self) -> bool:
         """Whether it is a latency that includes the backlog of the warm-up."""
-        return self.metric.is_latency and self.result is not None and self.result.warmup_backlog.marked
+        if not self.metric.is_latency or self.result is None:
+            return False
+        if self.statistic == "mean":
+            return mean_includes_backlog(self.result)
+        return includes_backlog(self.result, self.q)
 
     @property
     def is_endless(self) -> bool:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from pacenote.model.finding import Finding
 from pacenote.model.result import CensoredPercentile, TaskResult, find_percentile
 from pacenote.model.saturation import LatencyLimit, Objective, Probe, ProbeOutcome
-from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.model.warmup_backlog import BACKLOG_REASON, includes_backlog
 from pacenote.race.measured_seconds import MeasuredSeconds
 from pacenote.stats.binomial import most_failures, proves_above, upper_bound
 from pacenote.stats.dependence import Block, design_effect, mean_effect, shows_above, shows_at_most, total
@@ -303,7 +303,7 @@ def _failures(result: TaskResult, objective: Objective, evidence: RunEvidence) -
         elif percentile.ms is None:
             share = f"{100 - limit.q:.3g} %"
             yield f"no p{limit.q:g} of latency: more than {share} of the operations failed or were not sent"
-        elif percentile.ms > limit.ms and not _waited_for_warmup(result):
+        elif percentile.ms > limit.ms and not _waited_for_warmup(result, limit):
             yield f"p{limit.q:g} of latency is {format_unlike(percentile.ms, limit.ms, '.4g')} ms"
 
 
@@ -370,11 +370,17 @@ def _may_have_backlog(result: TaskResult, evidence: RunEvidence) -> bool:
     return evidence.lower_service_ms is None and 1.0 < _missing(result) <= chance
 
 
-def _waited_for_warmup(result: TaskResult) -> bool:
-    """Returns whether latency includes a backlog of the warm-up that the engine worked off, so that it may
-    sustain the rate; otherwise, the rate is too high.
+def includes_warmup(result: TaskResult, objective: Objective) -> bool:
+    """Returns whether a figure of latency that an objective limits includes a backlog of the warm-up."""
+    is_limited = any(includes_backlog(result, limit.q) for limit in objective.latency)
+    return result.warmup_backlog.marked or is_limited
+
+
+def _waited_for_warmup(result: TaskResult, limit: LatencyLimit) -> bool:
+    """Returns whether a percentile includes a backlog of the warm-up that the engine worked off, so that it
+    may sustain the rate; otherwise, the rate is too high.
     """
-    return result.warmup_backlog.marked and result.warmup_backlog.gone
+    return includes_backlog(result, limit.q) and result.warmup_backlog.gone
 
 
 def _may_be_a_burst(evidence: RunEvidence, limit: LatencyLimit) -> bool:
@@ -398,7 +404,8 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
     for limit in objective.latency:
         percentile = find_percentile(result.latency_with_failures, limit.q)
         if _may_be_a_burst(evidence, limit):
-            if not _keeps(percentile, limit):
+            # The backlog of the warm-up is a burst that the engine does not have later.
+            if _is_unknown_burst(result, limit, evidence) and not _waited_for_warmup(result, limit):
                 yield _in_bursts(evidence, limit)
             continue
         if percentile is None or percentile.ms is None or percentile.ms > limit.ms:
@@ -413,7 +420,8 @@ def _undecided(result: TaskResult, objective: Objective, evidence: RunEvidence) 
                 format_unlike(value, limit.ms, ".4g") for value in (percentile.ms, percentile.high_ms)
             )
             yield f"{name} is {ms} ms, but its interval reaches {high_ms} ms"
-    if _waited_for_warmup(result) and any(_may_exceed(result, limit) for limit in objective.latency):
+    waited = [limit for limit in objective.latency if _waited_for_warmup(result, limit)]
+    if any(_may_exceed(result, limit) or _is_unknown_burst(result, limit, evidence) for limit in waited):
         yield BACKLOG_REASON
 
 
@@ -425,9 +433,13 @@ def _may_exceed(result: TaskResult, limit: LatencyLimit) -> bool:
     return max(percentile.ms, percentile.high_ms or 0.0) > limit.ms
 
 
-def _keeps(percentile: CensoredPercentile | None, limit: LatencyLimit) -> bool:
-    """Returns whether the upper bound of a percentile is within its limit."""
-    return percentile is not None and percentile.high_ms is not None and percentile.high_ms <= limit.ms
+def _is_unknown_burst(result: TaskResult, limit: LatencyLimit, evidence: RunEvidence) -> bool:
+    """Returns whether slow operations come in bursts, and the upper bound of a percentile is not within its
+    limit either.
+    """
+    percentile = find_percentile(result.latency_with_failures, limit.q)
+    keeps = percentile is not None and percentile.high_ms is not None and percentile.high_ms <= limit.ms
+    return not keeps and _may_be_a_burst(evidence, limit)
 
 
 def _in_bursts(evidence: RunEvidence, limit: LatencyLimit) -> str:

@@ -23,6 +23,7 @@ from pacenote.lab.probe import (
     MAX_WINDOW_S,
     RunEvidence,
     evaluate_probe,
+    includes_warmup,
     level_left_out,
     lower_service_ms,
     lowest_decided_rate,
@@ -362,7 +363,8 @@ class _Search:
         )
         self._check_success(run.result)
         # Other bursts are those of the disturbance or of the warm-up.
-        if outcome_word(probe) in ("passed", "undecided") and not run.result.warmup_backlog.marked:
+        is_own = not includes_warmup(run.result, objective)
+        if outcome_word(probe) in ("passed", "undecided") and is_own:
             self._effects.append(run.evidence.own_effect(self._request.objective))
         if text := self._longer.announce(rate, mean_effect(self._effects), self._runs):
             self._context.listener.info(text)

@@ -217,7 +217,9 @@ class WarmupDrain(Stored, frozen=True):
 
 
 class WarmupBacklog(Stored, frozen=True):
-    """Measured operations of a task that waited for one of its warm-up, or for one that had waited for it."""
+    """Measured operations of a task that waited for one of its warm-up, or for one that had waited for it,
+    behind their client or in the engine.
+    """
 
     operations: Integer = 0
     """Number of those that ended."""
@@ -225,7 +227,8 @@ class WarmupBacklog(Stored, frozen=True):
     """When the last of them was due, in seconds since the task began, or None if there is none."""
     gone: bool = True
     """Whether each client had caught up with its schedule before it ended; if they share one, whether its
-    last operation did not have to wait for the warm-up.
+    last operation did not have to wait for the warm-up. Of operations that waited in the engine, whether as
+    few were in flight as on average again.
     """
     iterations: Integer | None = None
     """Warm-up iterations of each client that would have contained them, or None if the warm-up is limited by
@@ -243,6 +246,16 @@ class WarmupBacklog(Stored, frozen=True):
     """
     drain: WarmupDrain | None = None
     """What `--warmup-drain` did, or None without it."""
+    in_engine: Integer = 0
+    """The part of `operations` that waited in the engine, behind no client; 0 if an older version recorded
+    it.
+    """
+    from_quantile: Number | None = None
+    """The lowest of the quantiles 0.5, 0.9, 0.99, 0.999, 0.9999 and 1 (the largest value) of latency that
+    they decide: they are at least five and a larger share of the measured operations than is above it, it is
+    more than 10 % lower without them, and they are unlike the others. None if there is none, or if an older
+    version did not record it.
+    """
 
 
 class DriverTime(Stored, frozen=True):

@@ -1,9 +1,10 @@
 """What the backlog of a warm-up does to the latency of its task.
 
-Operations of the measured window that waited for an operation of the warm-up, directly or in a chain, have a
-true latency, but one that describes the warm-up. If they are more than 1 % of the measured operations, raise
-latency by more than 10 % and are unlike the others, its latency is marked wherever it is shown, and decides
-nothing. If they are more than 1 % and latency is not marked, the report says why.
+Operations of the measured window that waited for an operation of the warm-up, directly or in a chain or in
+the engine, have a true latency, but one that describes the warm-up. If they are more than 1 % of the measured
+operations, raise latency by more than 10 % and are unlike the others, its latency is marked wherever it is
+shown, and decides nothing. If they are fewer, so are the percentiles that they decide, and the maximum. If
+they are more than 1 % and latency is not marked, the report says why.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ BACKLOG_MARK = "§"
 BACKLOG_REASON = "latency includes the backlog of the warm-up"
 """Says why a latency does not decide."""
 
+_LARGEST = 100.0
+"""The percentile that is the largest value."""
+
 _LIMIT = "limit 1 %"
 _LIMIT_SHARE = 0.01
 _FEWEST = 5
@@ -31,16 +35,28 @@ _LIMIT_EFFECT = 1.1
 
 
 def backlog_text(task: TaskResult) -> str:
-    """Returns how many operations waited for the warm-up of a task whose latency is marked, and until when;
-    otherwise an empty string.
+    """Returns how many operations waited for the warm-up of a task of whose latency at least a percentile is
+    marked, until when, and which figures they decide unless it is all; otherwise an empty string.
     """
     backlog = task.warmup_backlog
-    if not backlog.marked:
+    if not includes_backlog(task, _LARGEST):
         return ""
     counts = f"{backlog.operations:,} of {task.accounting.normal:,} measured operations"
+    decided = _decided(task)
     if not backlog.gone or backlog.until_s is None:
-        return f"{counts} waited for the warm-up, and some still did when the task ended"
-    return f"{counts} waited for the warm-up, the last of them due at {format_rate(backlog.until_s)} s"
+        return f"{counts} waited for the warm-up, and some still did when the task ended{decided}"
+    until = f"the last of them due at {format_rate(backlog.until_s)} s"
+    return f"{counts} waited for the warm-up, {until}{decided}"
+
+
+def _decided(task: TaskResult) -> str:
+    """Returns which figures of latency the backlog decides, if these are not all."""
+    backlog = task.warmup_backlog
+    if backlog.marked or backlog.from_quantile is None:
+        return ""
+    percentile = 100.0 * backlog.from_quantile
+    largest = "the maximum" if percentile >= _LARGEST else f"p{percentile:g} and everything above it"
+    return f"; they decide {'the mean, ' if mean_includes_backlog(task) else ''}{largest}"
 
 
 def unmarked_backlog_text(task: TaskResult) -> str:
@@ -48,7 +64,7 @@ def unmarked_backlog_text(task: TaskResult) -> str:
     are more than 1 %; otherwise an empty string.
     """
     backlog, measured = task.warmup_backlog, task.accounting.normal
-    if backlog.marked or not measured or backlog.operations <= _LIMIT_SHARE * measured:
+    if includes_backlog(task, _LARGEST) or not measured or backlog.operations <= _LIMIT_SHARE * measured:
         return ""
     share = _percent(backlog.operations / measured * 100)
     counts = f"{backlog.operations:,} of {measured:,} measured operations ({share}) waited for the warm-up"
@@ -73,6 +89,11 @@ def drain_text(task: TaskResult) -> str:
     begin = f"measured from {format_rate(drain.window_from_s)} s on, {operations} later than planned"
     if drain.gave_up:
         return f"{begin}: the backlog of the warm-up was not gone, but --warmup-drain waits no longer"
+    backlog = task.warmup_backlog
+    if backlog.operations:
+        count = format_count(backlog.operations, "measured operation")
+        where = f", {backlog.in_engine:,} of them in the engine" if backlog.in_engine else ""
+        return f"{begin}, but {count} still waited for the warm-up{where}"
     return f"{begin}: the backlog of the warm-up was gone then"
 
 
@@ -104,6 +125,23 @@ def has_sound_latency(task: TaskResult) -> bool:
     measured, so that it may stand for the race.
     """
     return not task.warmup_backlog.marked
+
+
+def includes_backlog(task: TaskResult, percentile: float) -> bool:
+    """Returns whether a percentile (0 to 100; 100 for the largest value) of the latency of a task includes
+    the backlog of its warm-up, so that it decides nothing.
+    """
+    lowest = task.warmup_backlog.from_quantile
+    return task.warmup_backlog.marked or (lowest is not None and percentile >= 100.0 * lowest - 1e-9)
+
+
+def mean_includes_backlog(task: TaskResult) -> bool:
+    """Returns whether the mean of the latency of a task includes the backlog of its warm-up: a few operations
+    that decide high percentiles may raise no other figure of `effect`.
+    """
+    backlog = task.warmup_backlog
+    is_raised = backlog.effect is not None and backlog.effect > _LIMIT_EFFECT
+    return backlog.marked or (backlog.from_quantile is not None and is_raised)
 
 
 def warmup_backlogs(tasks: Iterable[TaskResult]) -> Iterator[Finding]:

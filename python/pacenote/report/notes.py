@@ -180,8 +180,8 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
         )
     if any(BACKLOG_MARK in row.mark for row in rows):
         texts.append(
-            f"{BACKLOG_MARK} More than 1 % of the measured operations waited for the warm-up, directly or "
-            "behind others, and raised latency by more than 10 %: it includes the backlog of the warm-up. "
+            f"{BACKLOG_MARK} Measured operations waited for the warm-up, directly or behind others, and "
+            "raised this figure by more than 10 %: it includes the backlog of the warm-up. "
             "While that lasts, service time and throughput are those of an engine with a full queue."
         )
     if any(row.kind == "shards" and row.value is not None for row in rows):

@@ -50,7 +50,7 @@ class TaskLine(Struct, frozen=True):
     """The lateness of the driver, if it has enough samples."""
 
     has_backlog: bool
-    """Whether `times` include the backlog of the warm-up, so that they are marked."""
+    """Whether `times` include the backlog of the warm-up, so that all of them are marked."""
 
     failed: int
     """Documents of bulks that failed, or operations of other tasks."""

@@ -311,6 +311,16 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
     assert [answer.text for answer in shown.answers if answer.label == "Slowest p50"] == ["other 5.8 ms"]
 
 
+def test_only_the_latency_that_a_backlog_decides_is_marked():
+    backlog = WarmupBacklog(80, 3.395, effect=1.0, from_quantile=1.0)
+    slow = structs.replace(searching("slow", p50=900.0, p99=1200.0), warmup_backlog=backlog)
+    shown = screen(structs.replace(valid_race(), tasks=(slow, searching("other"))))
+    marked = [cell.text for cell in shown.tables[0].lines[0].cells if "§" in cell.text]
+    assert len(marked) == 1
+    (note,) = [note for note in shown.footnotes if note.startswith("§ ")]
+    assert "they decide the maximum" in note
+
+
 def test_unsent_documents_and_lost_priority_are_lines_of_the_screen():
     shown = screen(
         structs.replace(

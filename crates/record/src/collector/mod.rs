@@ -75,6 +75,11 @@ struct SecondKey {
 }
 
 impl RunningTask {
+    fn new(totals: TaskTotals, workers_left: u32, task_began_ns: u64) -> Self {
+        let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
+        Self { totals, sub_operations, workers_left, task_began_ns, pending }
+    }
+
     fn sample_accounting(&self) -> SampleAccounting {
         let sub_operations =
             self.sub_operations.values().map(SubOperationTotals::ended_operations).sum::<u64>();
@@ -141,15 +146,7 @@ impl Collector {
             Delivery::Begin { task_index, worker_count, queue_count, step_began_ns } => {
                 let info = self.catalog.tasks[task_index as usize].clone();
                 let totals = TaskTotals::new(task_index, info, queue_count)?;
-                let (sub_operations, pending) = (BTreeMap::new(), BTreeMap::new());
-                let running = RunningTask {
-                    totals,
-                    sub_operations,
-                    workers_left: worker_count,
-                    task_began_ns: step_began_ns,
-                    pending,
-                };
-                self.running.insert(task_index, running);
+                self.running.insert(task_index, RunningTask::new(totals, worker_count, step_began_ns));
             }
             Delivery::Second(second) => self.add_second(*second)?,
             Delivery::Samples(batch) if self.writing_disabled => {
@@ -187,6 +184,9 @@ impl Collector {
             Delivery::Spans { task_index, spans } => self.add_to(task_index, |task| task.add_spans(&spans)),
             Delivery::WarmupDelays { task_index, latency } => {
                 self.add_to(task_index, |totals| totals.add_warmup_delays(*latency));
+            }
+            Delivery::Flights { task_index, flights } => {
+                self.add_to(task_index, |totals| totals.add_flights(*flights));
             }
             Delivery::WorkerTaskEnd(end) => return Ok(self.end_worker_task(&end)),
         }

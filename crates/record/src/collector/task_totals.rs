@@ -1,6 +1,5 @@
 //! Totals of a task over all workers, and the result computed from them.
 
-use std::iter;
 use std::ops::Range;
 
 use pacenote_stats::{Steadiness, TaskSecond, rank};
@@ -13,6 +12,7 @@ use crate::delivery::WorkerTaskEnd;
 use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
+use crate::flights::{EngineBacklog, FlightLog, MeasuredSpan};
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationCounts, OperationStats, SecondStats};
 use crate::overhead::ClientOverhead;
@@ -50,6 +50,8 @@ pub struct TaskTotals {
     warmup_backlog: WarmupBacklog,
     /// Latency of the measured operations that the warm-up delayed and that succeeded.
     delayed_latency: Option<DurationHistogram>,
+    /// The operations around the begin of the window, of each worker that has ended.
+    flights: Vec<FlightLog>,
     drained_window: Option<DrainedWindow>,
     underruns: u64,
     underrun_ns: u64,
@@ -135,6 +137,7 @@ impl TaskTotals {
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
             delayed_latency: None,
+            flights: Vec::new(),
             drained_window: None,
             underruns: 0,
             underrun_ns: 0,
@@ -252,6 +255,11 @@ impl TaskTotals {
             Some(known) => known.merge(&latency),
             none => *none = Some(latency),
         }
+    }
+
+    /// Adds the operations of one worker around the begin of the window.
+    pub fn add_flights(&mut self, flights: FlightLog) {
+        self.flights.push(flights);
     }
 
     /// Sets the reason why the task ended, unless a reason with a higher precedence is already set.
@@ -401,6 +409,13 @@ impl TaskTotals {
     /// Returns the effect of the warm-up's backlog.
     fn warmup_backlog(&self) -> WarmupBacklogSummary {
         let measured = &self.stats[SampleType::Measured.index()];
+        let span = MeasuredSpan {
+            service_ns: sum_ns(&measured.service_time, measured.failed_service_time.as_ref()),
+            end_ns: self.window_ns().end,
+        };
+        let in_engine = EngineBacklog::find(&self.flights, span);
+        let delayed_latency =
+            in_engine.as_ref().and_then(|engine| engine.latency_with(self.delayed_latency.as_ref()));
         self.warmup_backlog.summary(BacklogContext {
             measured: measured.counts.ended,
             waited: measured.counts.waited,
@@ -410,7 +425,8 @@ impl TaskTotals {
             is_timed: self.info.warmup_ns.is_some(),
             load: self.load(),
             latency: measured.latency.as_ref(),
-            delayed_latency: self.delayed_latency.as_ref(),
+            delayed_latency: delayed_latency.as_ref().or(self.delayed_latency.as_ref()),
+            in_engine: in_engine.as_ref(),
             drained_window: self.drained_window,
         })
     }
@@ -426,11 +442,8 @@ impl TaskTotals {
     /// service times only.
     fn load(&self) -> f64 {
         let measured = &self.stats[SampleType::Measured.index()];
-        let busy_ns: f64 = iter::once(measured.processing_time.as_ref().unwrap_or(&measured.service_time))
-            .chain(&measured.failed_service_time)
-            .filter(|times| times.count() > 0)
-            .map(|times| times.mean_ns() * times.count() as f64)
-            .sum();
+        let processing = measured.processing_time.as_ref().unwrap_or(&measured.service_time);
+        let busy_ns = sum_ns(processing, measured.failed_service_time.as_ref());
         let Range { start, end } = self.window_ns();
         let window_ns = end.saturating_sub(start).max(1) as f64;
         busy_ns / window_ns / f64::from(self.info.clients.max(1))
@@ -559,6 +572,11 @@ impl TaskTotals {
                 .map(|share| seconds(elapsed_ns) * (1.0 - share) / share),
         }
     }
+}
+
+/// Returns the sum of the durations of successes and failures, in nanoseconds.
+fn sum_ns(succeeded: &DurationHistogram, failed: Option<&DurationHistogram>) -> f64 {
+    succeeded.total_ns() + failed.map_or(0.0, DurationHistogram::total_ns)
 }
 
 /// Converts a second to an index.

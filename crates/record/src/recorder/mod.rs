@@ -15,6 +15,7 @@ use crate::delivery::Delivery;
 use crate::details::{Details, ReservedDetails, SampleBatch, SampleDetails};
 use crate::error::RecordError;
 use crate::failure::Failure;
+use crate::flights::FlightLog;
 use crate::overhead::ClientOverhead;
 use crate::recorder::open_task::{OpenTask, add_to_second};
 use crate::result::EndedBy;
@@ -82,6 +83,7 @@ impl Recorder {
     pub fn add_client(&mut self, task: RecordingSettings) -> Result<(), RecordError> {
         if let Some(open) = self.find_open(task.task_index) {
             open.clients_left += 1;
+            open.flights.iter_mut().for_each(FlightLog::add_client);
             return Ok(());
         }
         let sample_decision = self.sender.buffers().count_and_decide(task.task_index, 0);
@@ -127,10 +129,11 @@ impl Recorder {
         }
     }
 
-    /// Counts an operation that ends now, and that the warm-up had delayed; [`Recorder::record`] records it as well.
+    /// Counts an operation that ends now, and that the warm-up had delayed; [`Recorder::record`] must record it next.
     pub fn record_warmup_delay(&mut self, sample: &Sample) {
         let Some(open) = self.find_open(sample.task_index) else { return };
         open.warmup_backlog.add_operation(sample.times.due_ns);
+        open.flights.iter_mut().for_each(FlightLog::delay_next);
         if let Some(latency) = open.delayed_latency.as_mut().filter(|_| sample.is_success()) {
             latency.record(sample.times.latency_ns());
         }
@@ -229,6 +232,9 @@ impl Recorder {
         if sample.is_success() {
             open.service_time_totals.succeeded += 1;
             open.service_time_totals.service_ns += sample.times.service_ns();
+        }
+        if let Some(flights) = &mut open.flights {
+            flights.add(&sample);
         }
         let stats_of_second = &mut open.current_second_by_type[sample.sample_type.index()];
         add_to_second(stats_of_second, &sample, open.measured_window, &self.sender);
@@ -342,6 +348,9 @@ impl Recorder {
         if let Some(latency) = open.delayed_latency.take().filter(|latency| latency.count() > 0) {
             let (task_index, latency) = (open.task_index, Box::new(latency));
             self.sender.send(Delivery::WarmupDelays { task_index, latency });
+        }
+        if let Some(flights) = open.flights.take().filter(|flights| !flights.is_empty()) {
+            self.sender.send(Delivery::Flights { task_index, flights: Box::new(flights) });
         }
         self.sender.send(Delivery::WorkerTaskEnd(open.into_end(scheduled, task_began_ns)));
     }

@@ -9,6 +9,7 @@ use crate::details::{Details, ReservedDetails};
 use crate::driver_time::DriverTime;
 use crate::error::RecordError;
 use crate::failure::FailureGroups;
+use crate::flights::FlightLog;
 use crate::histogram::DurationHistogram;
 use crate::operation_stats::{OperationStats, SecondStats};
 use crate::overhead::ClientOverhead;
@@ -78,6 +79,8 @@ pub struct OpenTask {
     pub warmup_backlog: WarmupBacklog,
     /// Latency of those that succeeded; `None` without a schedule.
     pub delayed_latency: Option<DurationHistogram>,
+    /// The operations around the begin of its window; `None` without a schedule.
+    pub flights: Option<FlightLog>,
     /// Its window, if it waits for the backlog of the warm-up.
     pub drained_window: Option<DrainedWindow>,
     /// Operations that their source supplied too late.
@@ -113,6 +116,8 @@ impl OpenTask {
             Ok(SecondStats { task_index, sub_operation: None, second_index: 0, sample_type, stats })
         };
         let [warmup, measured] = SampleType::ALL.map(empty_second);
+        let mut flights = paced.then(FlightLog::default);
+        flights.iter_mut().for_each(FlightLog::add_client);
         Ok(Self {
             task_index,
             clients_left: 1,
@@ -131,6 +136,7 @@ impl OpenTask {
             unsent: UnsentOperations::default(),
             warmup_backlog: WarmupBacklog::default(),
             delayed_latency: paced.then(DurationHistogram::of_fixed_size).transpose()?,
+            flights,
             drained_window: None,
             underruns: 0,
             underrun_ns: 0,

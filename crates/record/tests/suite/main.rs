@@ -7,6 +7,7 @@ mod support;
 mod collect;
 mod details;
 mod disks;
+mod engine_backlog;
 mod intervals;
 mod latency;
 mod limits;

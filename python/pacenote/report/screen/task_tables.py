@@ -16,6 +16,7 @@ from pacenote.model.warmup_backlog import (
     backlog_advice,
     backlog_text,
     drain_text,
+    includes_backlog,
     unmarked_backlog_text,
     unused_drain_text,
 )
@@ -130,9 +131,9 @@ def _line(task: TaskResult, unit: str, marks: _Marks) -> TaskRow:
     service = task.service_time.at(50.0) if task.service_time and task.latency else None
     cells = {
         _RATE: Cell(_rate(line, unit), task.task in marks.missed),
-        **{name: Cell(_marked(_percentile(line.percentile(q)), line)) for name, q in _PERCENTILES.items()},
-        _HIGH: Cell(_marked(_if_supported(high), line)),
-        _MAX: Cell(_marked(_milliseconds(line.times.max_ms) if line.times else "", line)),
+        **{name: Cell(_marked(_percentile(line.percentile(q)), task, q)) for name, q in _PERCENTILES.items()},
+        _HIGH: Cell(_marked(_if_supported(high), task, _HIGHEST)),
+        _MAX: Cell(_marked(_milliseconds(line.times.max_ms) if line.times else "", task, 100.0)),
         _ERRORS: Cell(f"{line.failed:,}", is_wrong=line.failed > 0),
         _TREND: Cell(sparkline(trend(task, marks.timeline))),
         _SERVICE: Cell(_if_supported(service)),
@@ -169,9 +170,9 @@ def _percentile(percentile: Percentile | None) -> str:
     return UNSUPPORTED_MARK
 
 
-def _marked(latency: str, line: TaskLine) -> str:
-    """Returns a latency with its mark if it includes the backlog of the warm-up."""
-    return f"{latency}{BACKLOG_MARK}" if latency and line.has_backlog else latency
+def _marked(latency: str, task: TaskResult, q: float) -> str:
+    """Returns a percentile of latency with its mark if it includes the backlog of the warm-up."""
+    return f"{latency}{BACKLOG_MARK}" if latency and includes_backlog(task, q) else latency
 
 
 def _if_supported(percentile: Percentile | None) -> str:

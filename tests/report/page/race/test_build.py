@@ -481,6 +481,15 @@ def test_latency_with_the_backlog_of_the_warm_up_is_marked_and_not_the_slowest()
     )
 
 
+def test_only_the_latency_that_a_backlog_decides_is_marked():
+    backlog = WarmupBacklog(80, 3.395, effect=1.0, from_quantile=0.999)
+    page = page_of(record(tasks=(paced("slow", warmup_backlog=backlog), task())))
+    marked = [text for text in cells(table(page, "data-tasks"))[0] if "§" in text]
+    assert len(marked) == 2
+    texts = [block.text for block in blocks(page, Text)]
+    assert any("; they decide p99.9 and everything above it" in text for text in texts)
+
+
 def test_unsent_documents_are_noted_below_the_tasks():
     page = page_of(record(tasks=(bulk(),), unsent_documents=(UnsentDocuments("index-append", 40, 200),)))
     (text,) = [block.text for block in blocks(page, Text) if "iterations" in block.text]

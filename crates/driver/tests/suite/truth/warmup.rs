@@ -1,6 +1,7 @@
 //! An engine that is slow at first: what its warm-up leaves to the measured window.
 
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -84,6 +85,53 @@ fn a_window_begins_when_the_backlog_of_the_warm_up_is_gone() {
         // The schedule is as planned. On a busy machine, the last operations of it may not be sent.
         let totals = result.operation_totals;
         assert_eq!((finished.samples.len() as u64, totals.begun + totals.unsent), (totals.begun, 160));
+    }
+}
+
+/// Runs a race at 100/s with 64 clients on an engine that serves one request at a time, in 2 ms, and the first one in
+/// `first_ms`; the warm-up takes 0.4 s.
+fn race_of_one_at_a_time(first_ms: u64, open_loop: bool, warmup_drain: bool) -> Finished {
+    let free = Mutex::new(None);
+    let server = Server::start(move |_, before| {
+        let mut free = free.lock().unwrap();
+        let now = Instant::now();
+        let service = Duration::from_millis(if before == 0 { first_ms } else { 2 });
+        let done = free.map_or(now, |free: Instant| free.max(now)) + service;
+        *free = Some(done);
+        Answer::from(success_response()).after(done - now)
+    });
+    let mut task = paced("search", 64, 100.0, (0.4, 2.0));
+    task["open_loop"] = open_loop.into();
+    let mut plan = plan(server.port, &[task]);
+    plan["driver"]["warmup_drain"] = warmup_drain.into();
+    run(&plan)
+}
+
+/// 40 requests are in flight when the warm-up ends. No client is late, but those that are due then wait for them.
+#[test]
+fn operations_that_wait_in_an_engine_for_a_slow_warm_up_are_counted() {
+    for (open_loop, warmup_drain) in [(false, false), (true, false), (false, true)] {
+        let finished = race_of_one_at_a_time(400, open_loop, warmup_drain);
+        let result = finished.task("search");
+        let backlog = result.warmup_backlog;
+        // The 39 that wait take 78 ms; as long as they do, more are in flight than later.
+        assert!(backlog.in_engine >= 5 && backlog.delayed >= backlog.in_engine, "{backlog:?}");
+        assert!(backlog.marked && backlog.from_quantile.is_some(), "{backlog:?}");
+        let mut measured: Vec<&Sample> = finished.samples.iter().filter(|sample| !sample.warmup).collect();
+        measured.sort_by_key(|sample| sample.due);
+        // They are the first ones: those that are sent until as few are in flight as later.
+        let last_s = measured[usize::try_from(backlog.delayed).unwrap() - 1].due as f64 / 1e9;
+        assert_eq!(backlog.until_s, Some(last_s), "{backlog:?}");
+    }
+}
+
+#[test]
+fn an_engine_that_works_its_warm_up_off_in_time_leaves_nothing() {
+    for open_loop in [false, true] {
+        // The machine may pause at the end of the warm-up, but not every time.
+        let counts = [(); 3]
+            .map(|()| race_of_one_at_a_time(40, open_loop, false).task("search").warmup_backlog.in_engine);
+        assert!(counts.contains(&0), "{open_loop} {counts:?}");
     }
 }
 

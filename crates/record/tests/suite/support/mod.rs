@@ -1,5 +1,7 @@
 //! Helpers of the tests of recorders and the collector: samples, and a race without a driver.
 
+pub mod engine;
+
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 

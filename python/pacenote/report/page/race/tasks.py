@@ -19,6 +19,7 @@ from pacenote.model.warmup_backlog import (
     backlog_text,
     drain_text,
     has_sound_latency,
+    includes_backlog,
     unmarked_backlog_text,
 )
 from pacenote.report.page.numbers import plain
@@ -80,8 +81,8 @@ def _row(
         PageCell(line.name + ended, tone="doubtful" if task.task in doubtful else ""),
         _throughput(line),
         _target(line, is_missed=task.task in missed),
-        *(_marked(_percentile(times, q), task) for q in TABLE_PERCENTILES),
-        _marked(_time(times.max_ms if times else None), task),
+        *(_marked(_percentile(times, q), task, q) for q in TABLE_PERCENTILES),
+        _marked(_time(times.max_ms if times else None), task, 100.0),
         PageCell(f"{line.failed:,}", line.failed, "wrong" if line.failed else "quiet"),
         PageCell(f"{task.accounting.normal:,}", task.accounting.normal),
         PageCell(f"{task.clients:,}", task.clients),
@@ -113,9 +114,9 @@ def _percentile(times: DurationSummary | None, q: float) -> PageCell:
     return PageCell(percentile_text(percentile), percentile.ms, "" if percentile.supported else "quiet")
 
 
-def _marked(latency: PageCell, task: TaskResult) -> PageCell:
-    """Returns a latency with its mark if it includes the backlog of the warm-up."""
-    if not latency.text or not task.warmup_backlog.marked:
+def _marked(latency: PageCell, task: TaskResult, q: float) -> PageCell:
+    """Returns a percentile of latency with its mark if it includes the backlog of the warm-up."""
+    if not latency.text or not includes_backlog(task, q):
         return latency
     return replace(latency, text=f"{latency.text} {BACKLOG_MARK}", tone="doubtful")
 
