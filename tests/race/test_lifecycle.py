@@ -1,4 +1,7 @@
-"""Engines are installed, started and stopped outside of races; in these tests, the engine is a script."""
+"""Engines are installed, started and stopped outside of races; in these tests, the engine is a script.
+
+Ports are below those that the kernel chooses for connections, of which other tests have some.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +124,7 @@ def json_ids(run: Run) -> dict[str, str]:
 def test_an_installation_keeps_its_port_and_its_data(run: Run, layout: EngineLayout) -> None:
     race = layout.home / "races" / "r1" / "artifacts"
     race.mkdir(parents=True)
-    command = ("install", "--distribution-version=3.3.0", "--node-name=n", "--http-port=39251")
+    command = ("install", "--distribution-version=3.3.0", "--node-name=n", "--http-port=29251")
     cluster = ("--master-nodes=n", "--seed-hosts=127.0.0.1:39351", "--network-host=127.0.0.1")
     code, out, _ = run(*command, *cluster)
     assert code == 0
@@ -130,9 +133,9 @@ def test_an_installation_keeps_its_port_and_its_data(run: Run, layout: EngineLay
     assert run("list", "nodes")[1] == "No nodes run.\n"
 
     code, out, err = run("start", f"--installation-id={installed}", "--race-id=r1")
-    assert (code, "n (opensearch 3.3.0, 128m of heap) runs at 127.0.0.1:39251" in out) == (0, True), err
+    assert (code, "n (opensearch 3.3.0, 128m of heap) runs at 127.0.0.1:29251" in out) == (0, True), err
     code, _, err = run("start", f"--installation-id={installed}")
-    assert (code, f"installation {installed} already runs at 127.0.0.1:39251" in err) == (64, True)
+    assert (code, f"installation {installed} already runs at 127.0.0.1:29251" in err) == (64, True)
     data = layout.nodes / f"n-{installed}" / "data"
     (data / "index").write_text("documents")
 
@@ -158,7 +161,7 @@ def test_logs_get_into_the_folder_of_a_race_without_the_secrets_of_their_install
     secret = "Hunter2SecretXyz"
     params = json.dumps({"additional_cluster_settings": {"some.client.secret_key": "Other3SecretXyz"}})
     options = (f"--jvm=-Dmy.password={secret}", f"--car-params={params}", "--installation-id=i")
-    assert run("install", "--http-port=39261", *options)[0] == 0
+    assert run("install", "--http-port=29261", *options)[0] == 0
     assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
     log = layout.home / "installations" / "i" / "logs" / "1" / "engine.log"
     with log.open("a") as file:
@@ -180,7 +183,7 @@ def test_logs_get_into_the_folder_of_a_race_only_as_far_as_their_secrets_are_rep
     (artifacts / f".engine.log.{os.getpid()}.tmp").mkdir()
     secret = "Hunter2SecretXyz"
     options = (f"--jvm=-Dmy.password={secret}", "--installation-id=i")
-    assert run("install", "--http-port=39264", *options)[0] == 0
+    assert run("install", "--http-port=29264", *options)[0] == 0
     assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
     log = layout.home / "installations" / "i" / "logs" / "1" / "engine.log"
     with log.open("a") as file:
@@ -195,7 +198,7 @@ def test_logs_get_into_the_folder_of_a_race_only_as_far_as_their_secrets_are_rep
 def test_logs_whose_secrets_are_not_known_are_not_copied(run: Run, layout: EngineLayout, damage: str) -> None:
     artifacts = layout.home / "races" / "rr1" / "artifacts"
     artifacts.mkdir(parents=True)
-    assert run("install", "--installation-id=i", "--http-port=39262")[0] == 0
+    assert run("install", "--installation-id=i", "--http-port=29262")[0] == 0
     assert run("start", "--race-id=rr1", "--installation-id=i")[0] == 0
     folder = layout.home / "installations" / "i"
     if damage == "missing":
@@ -212,7 +215,7 @@ def test_logs_whose_secrets_are_not_known_are_not_copied(run: Run, layout: Engin
 
 @pytest.mark.process
 def test_a_node_cannot_change_the_installation_that_it_belongs_to(run: Run, layout: EngineLayout) -> None:
-    installed = json.loads(run("install", "--node-name=n", "--http-port=39287")[1])["installation-id"]
+    installed = json.loads(run("install", "--node-name=n", "--http-port=29287")[1])["installation-id"]
     folder = InstallationStore(layout.home).folder(installed)
     folder.parent.chmod(0o755)
     folder.chmod(0o755)
