@@ -1,5 +1,7 @@
 """The spread from race to race, and what it allows to see."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -161,6 +163,27 @@ def test_races_of_another_engine_or_with_other_data_have_another_key():
     )
     assert len({noise_key(record), *map(noise_key, others)}) == 7
     assert noise_key(race("b", 3, seed=7)) == noise_key(record)
+
+
+def test_races_under_other_conditions_have_another_key():
+    """Cold caches, or another number of threads, make races vary by another amount."""
+    record = race("a")
+    changes: tuple[dict[str, Any], ...] = (
+        {"caches": "cold"},
+        {"caches": "warm"},
+        {"cooldown_s": 60.0},
+        {"data": "restore:a"},
+        {"driver_threads": 2},
+        {"driver_cpus": "0"},
+        {"driver_scheduling": "normal"},
+        {"corpus_documents": 10},
+        {"on_error": "abort"},
+        {"telemetry": ("jfr",)},
+    )
+    others = [replace(record, options=replace(record.options, **change)) for change in changes]
+    assert len({noise_key(record), *map(noise_key, others)}) == 1 + len(changes)
+    usual = replace(record.options, data="fresh", driver_scheduling="auto", samples="auto")
+    assert noise_key(replace(record, options=usual)) == noise_key(record)
 
 
 def test_other_experiments_store_no_noise(tmp_path):

@@ -23,6 +23,7 @@ from pacenote.model.experiment import Options
 from pacenote.model.experiment_result import NoiseValue
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord
+from pacenote.model.recorded_options import RecordedOptions
 from pacenote.stats.blocks import detectable_effect
 from pacenote.stats.noise_floor import MIN_RACES, noise_floor, noise_to_plan_with
 
@@ -103,9 +104,27 @@ def _counts(doubts: RaceDoubts, datum: Datum | None, metric: MetricId) -> bool:
     return datum is not None and datum.is_usable and not doubts.is_doubtful(metric)
 
 
+_CONDITIONS: Mapping[str, object] = {
+    "data": "fresh",
+    "caches": None,
+    "cooldown_s": 0.0,
+    "corpus": None,
+    "corpus_documents": None,
+    "on_error": None,
+    "driver_threads": 0,
+    "driver_cpus": None,
+    "driver_scheduling": "auto",
+    "samples": "auto",
+    "telemetry": (),
+}
+"""Options that change how much races vary, with their usual values. As long as all options have these, noises
+that earlier versions stored keep their keys.
+"""
+
+
 def noise_key(record: RaceRecord) -> str:
-    """Returns the key of a noise: that of the host, the workload, its pacing, the engine and its
-    configuration.
+    """Returns the key of a noise: that of the host, the workload, its pacing and conditions, the engine and
+    its configuration.
     """
     options = record.options
     parts = (
@@ -116,8 +135,17 @@ def noise_key(record: RaceRecord) -> str:
         *(record.client.tls, record.client.compress, record.client.accept_encoding),
         # Without it, noises that earlier versions stored keep their keys.
         *(() if record.pacing == PacingOptions() else (record.pacing,)),
+        *(({"conditions": conditions},) if (conditions := _unusual(options)) else ()),
     )
     return _digest(json.dumps(encode(parts), sort_keys=True, default=str))
+
+
+def _unusual(options: RecordedOptions) -> dict[str, object]:
+    """Returns the conditions of a race that are not usual. Races of an existing cluster, and those of earlier
+    versions, have None where nothing was selected.
+    """
+    values = {name: getattr(options, name) for name in _CONDITIONS}
+    return {name: value for name, value in values.items() if value not in (None, _CONDITIONS[name])}
 
 
 def noise_document(
