@@ -13,6 +13,9 @@ from pacenote.figures.of_race import Figure, task_figures
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 
+_AS_SERVICE_TIME = ("latency", "processing_time")
+"""Rally's results that a task may lack, and that its service time stands for."""
+
 
 def stored_document(record: RaceRecord) -> dict[str, Any]:
     """Returns the document of a race, `race.json`, with Rally's results of the tasks."""
@@ -43,11 +46,14 @@ def _task_metrics(task: TaskResult) -> dict[str, Any]:
     results = {
         metric.result: _result(list(figures)) for metric, figures in groupby(own, attrgetter("metric"))
     }
-    keys = (metric.result for metric in TASK if metric.result)
+    # As in Rally, a task without a target rate has its service time as its latency.
+    unpaced = dict.fromkeys(_AS_SERVICE_TIME, results["service_time"])
+    keys = [metric.result for metric in TASK if metric.result]
+    known = {**unpaced, **results}
     return {
         "task": task.task,
         "operation": task.operation,
-        **{key: results[key if key in results else "service_time"] for key in keys},
+        **{key: known[key] for key in keys if key in known},
     }
 
 
