@@ -11,7 +11,7 @@ import pytest
 from cli.test_diagnose import RULES
 from lab.tune.searches import search_plan
 from pacenote.cli.lab.stored_experiment import NoOptionCheck
-from pacenote.cli.options.race_trust import remember_options, remember_plan, unchecked_options
+from pacenote.cli.options.race_trust import remember_options, unchecked_options
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.race_record import RecordedCluster
@@ -120,7 +120,9 @@ def track_with_code(folder, marker):
 @pytest.mark.parametrize("name", OTHERS)
 def test_an_experiment_with_what_a_race_of_others_names_is_not_run(diagnosed, run, name):
     file, err, _ = diagnosed({"track": "geonames", **PLAIN, name: OTHERS[name]})
-    assert f"{file} is not run as it is: race gift, which this home has not run, names code" in err
+    assert (
+        f"{file} is not run as it is: race gift, which this home is not known to have run, names code" in err
+    )
     assert f" {name}=" in err
     text = file.read_text()
     assert f"{name}=" in text.partition("unchecked")[0]
@@ -183,7 +185,7 @@ def test_pages_name_what_a_race_of_others_names(diagnosed, run, tmp_path):
     _, _, folder = diagnosed({**PLAIN, "track-path": "/x/track"})
     page = tmp_path / "page.html"
     assert run("report", "gift", f"--html={page}")[0] == 0
-    assert "Check first: race gift, which this home has not run" in page.read_text()
+    assert "Check first: race gift, which this home is not known to have run" in page.read_text()
     remember_options(folder.path, RaceStore().home)
     assert run("report", "gift", f"--html={page}")[0] == 0
     assert "Check first" not in page.read_text()
@@ -214,18 +216,22 @@ def test_pages_of_experiments_and_searches_of_others_name_what_they_run(run, hom
     knob = Knob("x", "jvm", ("-XX:OnError=/x", "-Xmx1g"))
     search = create_tune(store)
     write_tune(search, search_plan(knobs=(knob,), race={"track": "t", "team-path": "/x/team"}))
+    # As if they had been copied from another home.
+    (home / "begun.json").unlink()
     pages = (tmp_path / "experiment.html", tmp_path / "search.html")
     assert run("experiment", "report", folder.experiment_id, f"--html={pages[0]}")[::2] == (0, "")
     assert run("tune", "report", search.tune_id, f"--html={pages[1]}")[::2] == (0, "")
     experiment, tuned = (html.unescape(page.read_text()) for page in pages)
-    assert "check first: experiment heap-1, which this home has not run, names code" in experiment
+    assert (
+        "check first: experiment heap-1, which this home is not known to have run, names code" in experiment
+    )
     assert 'runtime-jdk=["/x/jdk", "/y/jdk"]' in experiment
     assert '"basic_auth_password": "<hidden>"' in experiment
     assert "secret-1" not in experiment
-    assert "check first: search tune-1, which this home has not run, names code" in tuned
+    assert "check first: search tune-1, which this home is not known to have run, names code" in tuned
     assert 'team-path=/x/team, jvm=["-XX:OnError=/x"]' in tuned
-    for document in (text, search.plan().to_document()):
-        remember_plan(document, home)
+    for files in (folder, search.files):
+        store.adopt(files)
     run("experiment", "report", folder.experiment_id, f"--html={pages[0]}")
     run("tune", "report", search.tune_id, f"--html={pages[1]}")
     assert not any("check first" in page.read_text() for page in pages)

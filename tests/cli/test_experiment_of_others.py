@@ -12,6 +12,7 @@ import pytest
 
 from lab.tune.searches import search_plan
 from pacenote.cli.lab.stored_experiment import NoOptionCheck
+from pacenote.errors import StoreError
 from pacenote.lab.experiment.read_file import read_experiment
 from pacenote.lab.experiment.start import create_experiment
 from pacenote.model.tune import TuneEvent
@@ -33,6 +34,7 @@ car = "2gheap"
 """
 
 REFUSED = "error: experiment 'heap-1' was copied to "
+NOT_KNOWN = "error: whether this home began experiment 'heap-1', which runs what it names, is not known: "
 
 
 def experiment(store, jdk=None, name="heap"):
@@ -134,7 +136,7 @@ def test_an_experiment_is_one_of_this_home_only_with_its_plan_in_a_file_of_the_u
     experiment(ExperimentStore(home))
     assert run("experiment", "resume")[0] == 0
     change(home)
-    assert run("experiment", "resume", "heap-1")[2].startswith(REFUSED)
+    assert run("experiment", "resume", "heap-1")[2].startswith((REFUSED, NOT_KNOWN))
     assert resumed == ["heap-1"]
 
 
@@ -182,8 +184,47 @@ def test_the_engine_that_a_copied_folder_names_is_left_alone(run, home, is_searc
     assert (code != 0, "pacenote stop --installation-id=mine" in err) == (True, True)
     (home / "begun.json").unlink()
     code, _, err = run("delete", "experiment", "--id=heap-1")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert err.startswith(
+        "warning: heap-1 named an engine that is left alone (--installation-id=mine), because "
+    )
+    assert "pacenote stop" not in err
     assert (folder.path.exists(), installation.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("problem", ["all may write", "damaged"])
+def test_what_is_not_trusted_is_not_erased_and_the_reason_is_shown(run, home, problem):
+    """As in a home that was restored without its permissions: an own experiment is not said to be copied."""
+    store = ExperimentStore(home)
+    experiment(store)
+    file = home / "begun.json"
+    before = file.read_bytes()
+    if problem == "damaged":
+        file.write_bytes(b"{")
+        reason = f"{file} is damaged (remove it)"
+    else:
+        file.chmod(0o666)
+        reason = f"{file} is not used: all users may write to it (`chmod o-w`)"
+    content = file.read_bytes()
+    err = run("experiment", "resume", "heap-1")[2]
+    assert err.startswith("error: whether this home began experiment 'heap-1', which runs what it names, ")
+    assert f"is not known: {reason}\n" in err
+    with pytest.raises(StoreError):
+        store.adopt(store.exact_folder("heap-1"))
+    second = experiment(store)
+    assert second.plan_json.exists()
+    assert file.read_bytes() == content
+    if problem != "damaged":
+        file.chmod(0o600)
+        assert store.has_begun(store.exact_folder("heap-1"))
+        assert file.read_bytes() == before
+
+
+def test_a_configuration_file_can_neither_adopt_searches_nor_prevent_new_ones(run, home):
+    home.mkdir(exist_ok=True)
+    (home / "pacenote.toml").write_text("adopt = true\n")
+    err = run("tune", "--objective=throughput", "--budget=1h", "--track=http_logs", "--dry-run")[2]
+    assert "--adopt" not in err
 
 
 def test_a_home_knows_many_plans_and_forgets_the_oldest(home, monkeypatch):

@@ -79,14 +79,15 @@ def test_agents_and_recordings_that_a_car_starts_are_profiling(
     assert recorded_profilers(options) == (names if pipeline == "from-distribution" else devices)
 
 
-@pytest.mark.parametrize("devices", [(), ("profile",)])
+@pytest.mark.parametrize("devices", [(), ("profile",), ("profile", "jfr")])
 def test_what_observes_a_started_engine_is_what_its_jvms_report_too(devices: tuple[str, ...]) -> None:
-    options = RecordedOptions(telemetry=devices, car_profilers=("jfr",))
+    options = RecordedOptions(telemetry=devices)
     reported = ("agent libasyncProfiler.so", "jfr", "agent apm.jar")
     info = ClusterInfo("opensearch", "3.3.0", "", "", "c", (), reported)
     record_of_race = with_reported_profilers(record(options=options), info)
-    named = ("profile",) if devices else ()
-    agents = ("agent apm.jar",) if devices else ("agent libasyncProfiler.so", "agent apm.jar")
-    assert recorded_profilers(record_of_race.options) == (*named, "jfr", *agents)
+    others = ("jfr", "agent apm.jar") if devices == ("profile",) else ("agent apm.jar",)
+    by_options = others if devices else reported
+    assert record_of_race.options.car_profilers == by_options
+    assert recorded_profilers(record_of_race.options) == (*devices, *by_options)
     verdict = determine_verdict(record_of_race)
     assert any("agent apm.jar" in finding.text for finding in verdict.findings)

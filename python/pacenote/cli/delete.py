@@ -10,6 +10,7 @@ from pacenote.cli.options.metrics_store import add_store_option, store_client
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser, validate_choice
 from pacenote.errors import StoreError, UsageError
+from pacenote.model.printable import single_line
 from pacenote.store.annotations import AnnotationStore
 from pacenote.store.home import default_home
 from pacenote.store.race_store import RaceStore
@@ -77,7 +78,12 @@ def _delete_experiments(ids: Sequence[str], options: argparse.Namespace, console
         if is_link(folder.path):
             text = f"{_verb(options)} the link {folder.experiment_id}; what it leads to is kept\n"
         if not options.dry_run:
-            store.delete(folder)
+            engine = store.delete(folder)
+            if engine:
+                console.warning(
+                    f"{folder.experiment_id} named an engine that is left alone ({single_line(engine)}), "
+                    "because this home is not known to have started it: `pacenote list nodes` shows what runs"
+                )
         console.result(text)
 
 

@@ -14,7 +14,7 @@ from pacenote.cli.console import Console
 from pacenote.cli.gates.comparison import parse_gates
 from pacenote.cli.gates.experiment import check_gates, exit_code, gated_exit_code, is_gated
 from pacenote.cli.gates.requirements import parse_requirements
-from pacenote.cli.lab.resumed_plans import add_adopt_option, check_resumed, is_adopted
+from pacenote.cli.lab.resumed_plans import add_adopt_option, adopt, check_resumed, is_adopted
 from pacenote.cli.options import values
 from pacenote.cli.options.quality import add_quality_option
 from pacenote.cli.options.unavailable import UnavailableOption
@@ -208,7 +208,6 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.experiment_dry_run import budget_warning, show_plan
     from pacenote.cli.lab.experiment_duet import check_duet
     from pacenote.cli.lab.experiment_plan_check import check_plans, test_mode_warning
-    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.lab.experiment.given_options import (
         lines_of_file,
         with_given_options,
@@ -250,13 +249,11 @@ def _run(options: argparse.Namespace, console: Console) -> int:
         console.warning(text_of_budget)
     store = ExperimentStore()
     folder = create_experiment(store, experiment, text)
-    remember_plan(text, store.home)
     return _race(folder, experiment, options, console)
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.stored_experiment import checked_experiment
-    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.lab.experiment.progress import ExperimentProgress, is_retried
     from pacenote.model.experiment import JournalEntry
     from pacenote.store.experiment_store import ExperimentStore
@@ -277,8 +274,7 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
         console.result_lines("".join(f"{line}\n" for line in lines))
         return 0
     if is_new:
-        store.adopt(folder)
-        remember_plan(folder.text(), store.home)
+        adopt(folder, store, console)
     if options.budget:
         # The races that have run do not count: it is the time of another night.
         experiment = replace(experiment, budget_s=progress.seconds + _budget(options.budget))

@@ -146,7 +146,7 @@ class Parser(argparse.ArgumentParser):
         """Returns the value of an option's arguments, or of an argument; called by argparse."""
         if action.option_strings and action.default is not argparse.SUPPRESS:
             self._note(action, arg_strings)
-            if arg_strings == ["--"]:
+            if arg_strings == ["--"] and action.nargs in (None, "?"):
                 # Before Python 3.13, argparse takes the value of `--name=--` for the end of the options.
                 value = self._get_value(action, "--")
                 self._check_value(action, value)

@@ -102,7 +102,6 @@ def run(options: argparse.Namespace, console: Console) -> int:
 def _run(options: argparse.Namespace, console: Console) -> int:
     from pacenote.cli.lab.tune_options import race_options
     from pacenote.cli.lab.tune_plan import new_plan, plan_lines
-    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.store.experiment_store import ExperimentStore
     from pacenote.store.tune_store import create_tune, write_tune
 
@@ -115,14 +114,12 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     store = ExperimentStore()
     folder = create_tune(store)
     write_tune(folder, planned.plan(folder.tune_id))
-    remember_plan(folder.plan().to_document(), store.home)
     return _search(folder, options, console)
 
 
 def _resume(options: argparse.Namespace, console: Console) -> int:
-    from pacenote.cli.lab.resumed_plans import check_resumed
+    from pacenote.cli.lab.resumed_plans import adopt, check_resumed
     from pacenote.cli.lab.tune_plan import given_budget
-    from pacenote.cli.options.race_trust import remember_plan
     from pacenote.store.experiment_store import LATEST, ExperimentStore
     from pacenote.store.tune_store import find_tune
 
@@ -133,14 +130,15 @@ def _resume(options: argparse.Namespace, console: Console) -> int:
     if budget is not None and any(event.event == "chosen" for event in folder.journal()):
         raise UsageError(f"the search {folder.tune_id} has its winner: only a new search takes a budget")
     if is_new:
+        adopt(folder.files, store, console)
         _adopt_confirmations(folder, store)
-        store.adopt(folder.files)
-        remember_plan(folder.plan().to_document(), store.home)
     return _search(folder, options, console, is_resumed=True, budget_s=budget)
 
 
 def _adopt_confirmations(folder: TuneFolder, store: ExperimentStore) -> None:
     """Adopts the confirmations of a search that is adopted. Raises StoreError."""
+    if store.begun_problem():
+        return
     own = {event.experiment_id for event in folder.journal() if event.event == "confirming"}
     for experiment in store.list():
         is_confirmation = experiment.experiment_id.rpartition("-")[0] == f"{folder.tune_id}-confirm"

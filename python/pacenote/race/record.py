@@ -229,10 +229,11 @@ def with_reported_profilers(record: RaceRecord, info: ClusterInfo) -> RaceRecord
     """Returns the record with what observes an engine that Pacenote has started, as its JVMs report: also by
     options of its archive.
     """
-    names = dict.fromkeys((*record.options.car_profilers, *info.profilers))
-    if "profile" in record.options.telemetry:
-        # The device is named instead.
-        names.pop(f"agent {PROFILER_FILE}", None)
+    devices = record.options.telemetry
+    # What a device starts is named by the device.
+    of_devices = {*devices, *([f"agent {PROFILER_FILE}"] if "profile" in devices else [])}
+    reported = (name for name in info.profilers if name not in of_devices)
+    names = dict.fromkeys((*record.options.car_profilers, *reported))
     return replace(record, options=replace(record.options, car_profilers=tuple(names)))
 
 

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pacenote.store.own_files import read_own, update_own
+from pacenote.store.own_files import own_problem, read_own, update_own
 
 _NAME = "begun.json"
 _MEMBER = "begun"
@@ -34,6 +34,10 @@ class BegunPlans:
         if not isinstance(digests, dict):
             return {}
         return {plan_id: digest for plan_id, digest in digests.items() if isinstance(digest, str)}
+
+    def problem(self) -> str:
+        """Returns why the file is not used, so that no plan is known; empty if it is."""
+        return own_problem(self._path, _MEMBER)
 
     def add(self, plan_id: str, plan: bytes) -> None:
         """Adds a plan with the content of its file, in place of an earlier one with its id. Raises

@@ -256,19 +256,21 @@ class ExperimentStore:
                 if is_old and names <= _BEFORE_PLAN and not ExperimentFolder(path).is_running():
                     _remove_empty(path)
 
-    def delete(self, folder: ExperimentFolder) -> None:
+    def delete(self, folder: ExperimentFolder) -> str:
         """Deletes an experiment or a search, but not its races, or the link in its place, but not what that
-        leads to. Raises StoreError, also if it is running, or if a killed process has left its engine.
+        leads to. Returns the option for an engine that it names although this home has not begun it; empty if
+        there is none. Raises StoreError, also if it is running, or if a killed process has left its engine.
         """
         if is_link(folder.path):
             try:
                 folder.path.unlink()
             except OSError as error:
                 raise store_error("delete", folder.path, error) from error
-            return
+            return ""
         with folder.kept_from_others():
+            engine = self._left_engine(folder)
             # A copied one may name any engine of the user.
-            if self.has_begun(folder) and (engine := self._left_engine(folder)):
+            if engine and self.has_begun(folder):
                 raise StoreError(
                     f"the engine of experiment '{folder.experiment_id}' has not been stopped",
                     hint=f"stop it first: {shell_command('pacenote', 'stop', engine)}",
@@ -280,6 +282,7 @@ class ExperimentStore:
                 delete_tree(folder.path)
             except OSError as error:
                 raise store_error("delete", folder.path, error) from error
+        return engine
 
     def _left_engine(self, folder: ExperimentFolder) -> str:
         """Returns the option for the installation that was kept for all races; empty if there is none."""
@@ -297,7 +300,9 @@ class ExperimentStore:
         document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1).encode()
         try:
             write_atomically(folder.toml, text.encode())
-            BegunPlans(self.home).add(folder.experiment_id, document)
+            # Without it, the experiment runs, but has to be adopted to be resumed.
+            with contextlib.suppress(StoreError):
+                BegunPlans(self.home).add(folder.experiment_id, document)
             write_atomically(folder.plan_json, document)
         except BaseException:
             discard_tree(folder.path)
@@ -308,6 +313,10 @@ class ExperimentStore:
         known of those of earlier versions, and of those that others have made.
         """
         return _is_begun(folder, BegunPlans(self.home).digests())
+
+    def begun_problem(self) -> str:
+        """Returns why this home cannot tell what it has begun; empty if it can."""
+        return BegunPlans(self.home).problem()
 
     def adopt(self, folder: ExperimentFolder) -> None:
         """Has an experiment or a search count as one that this home has begun. Raises StoreError."""

@@ -18,19 +18,44 @@ from pacenote.system.regular_files import read_with_access
 
 
 def read_own(path: Path, name: str) -> Any:
-    """Returns the member `name` of the object in a file; None if there is none, if the file cannot be read,
-    or if others may have written it.
+    """Returns the member `name` of the object in a file; None if there is no file, if it cannot be read, or
+    if others may have written it.
     """
     try:
-        data, access = read_with_access(path)
-        return None if writable_by_others(access) else parse_json(data)[name]
-    except (OSError, ValueError, LookupError, TypeError, StoreError):
+        return _member(path, name)
+    except StoreError:
         return None
 
 
+def own_problem(path: Path, name: str) -> str:
+    """Returns why a file is not used, and what to do; empty if it is used, or does not exist."""
+    try:
+        _member(path, name)
+    except StoreError as error:
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    return ""
+
+
+def _member(path: Path, name: str) -> Any:
+    """Returns the member `name` of the object in a file; None if there is no file. Raises StoreError."""
+    try:
+        data, access = read_with_access(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise store_error("read", path, error) from error
+    if reason := writable_by_others(access):
+        raise StoreError(f"{path} is not used: {reason}")
+    try:
+        return parse_json(data)[name]
+    except (ValueError, LookupError, TypeError):
+        raise StoreError(f"{path} is damaged", hint="remove it") from None
+
+
 def update_own(path: Path, name: str, change: Callable[[], object]) -> None:
-    """Replaces a file by an object whose member `name` is what `change` returns, which may read the file;
-    other processes wait meanwhile. Raises StoreError.
+    """Replaces a file by an object whose member `name` is what `change` returns. `change` may read the file:
+    other processes change it before or afterwards. Raises StoreError, also for a file that is not used, which
+    would lose what it contains.
     """
     home = path.parent
     try:
@@ -38,4 +63,5 @@ def update_own(path: Path, name: str, change: Callable[[], object]) -> None:
     except OSError as error:
         raise store_error("create", home, error) from error
     with file_awaited(home / f".{path.name}.lock"):
+        _member(path, name)
         write_atomically(path, json.dumps({name: change()}, indent=1).encode())

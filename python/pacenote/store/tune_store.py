@@ -103,7 +103,9 @@ def create_tune(store: ExperimentStore) -> TuneFolder:
 def write_tune(folder: TuneFolder, plan: TunePlan) -> None:
     """Stores the plan of a new search, which the home of its folder has begun. Raises StoreError."""
     document = json.dumps(plan.to_document(), ensure_ascii=False, indent=1).encode()
-    BegunPlans(folder.path.parents[1]).add(folder.tune_id, document)
+    # Without it, the search runs, but has to be adopted to be resumed.
+    with contextlib.suppress(StoreError):
+        BegunPlans(folder.path.parents[1]).add(folder.tune_id, document)
     write_atomically(folder.path / TUNE_PLAN, document)
 
 

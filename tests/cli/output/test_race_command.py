@@ -43,8 +43,8 @@ STARTED = replace(
             "--target-hosts=http://a:9200,http://b:9200 --open-loop --seed=42 --test-mode --telemetry=jfr,gc "
             "--user-tags=a:b,n:1 --max-error-rate=5.0 --samples=none",
             (
-                "Check first: race race-1, which this home has not run, names code, programs, addresses or "
-                'paths: pipeline=benchmark-only, target-hosts=["http://a:9200", "http://b:9200"].',
+                "Check first: race race-1, which this home is not known to have run, names code, "
+                'programs, addresses or paths: pipeline=benchmark-only, target-hosts=["http://a:9200", "http://b:9200"].',
             ),
         ),
     ],

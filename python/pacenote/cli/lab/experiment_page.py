@@ -86,10 +86,13 @@ def _check_first(folder: ExperimentFolder, experiment: Experiment) -> str:
     """Returns what is to be checked of an experiment before it is run again; empty for one of this home."""
     from pacenote.cli.options.race_trust import unchecked_plan, unchecked_text
     from pacenote.lab.experiment.design import all_variants
+    from pacenote.store.experiment_store import ExperimentStore
 
     options = (experiment.race, *(variant.options for variant in all_variants(experiment)))
     home = folder.path.absolute().parents[1]
-    text = unchecked_text(f"experiment {folder.experiment_id}", unchecked_plan(folder.text(), options, home))
+    if ExperimentStore(home).has_begun(folder):
+        return ""
+    text = unchecked_text(f"experiment {folder.experiment_id}", unchecked_plan(options, home))
     return f"; check first: {text}" if text else ""
 
 

@@ -10,6 +10,7 @@ from pacenote.errors import StoreError, UsageError
 from pacenote.model.shell_command import shell_command
 
 if TYPE_CHECKING:
+    from pacenote.cli.console import Console
     from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 
 ADOPT = "adopt"
@@ -42,20 +43,31 @@ def check_resumed(folder: ExperimentFolder, store: ExperimentStore, options: arg
     if store.has_begun(folder):
         return False
     if not adopted:
-        raise StoreError(
-            f"{folder.kind} '{folder.experiment_id}' was copied to {folder.path}, or an earlier version of "
-            "Pacenote began it: this home does not know it, and what it names is run",
-            hint=_checks(folder),
+        name = f"{folder.kind} '{folder.experiment_id}'"
+        text = (
+            f"{name} was copied to {folder.path}, or an earlier version of Pacenote began it: this home does "
+            "not know it, and what it names is run"
         )
+        if problem := store.begun_problem():
+            text = f"whether this home began {name}, which runs what it names, is not known: {problem}"
+        raise StoreError(text, hint=_checks(folder))
     return True
+
+
+def adopt(folder: ExperimentFolder, store: ExperimentStore, console: Console) -> None:
+    """Has what is resumed count as begun by this home. Raises StoreError."""
+    if problem := store.begun_problem():
+        console.warning(f"it has to be adopted each time: {problem}")
+    else:
+        store.adopt(folder)
 
 
 def _checks(folder: ExperimentFolder) -> str:
     """Returns what is to be checked before a folder is adopted, and the command that does so."""
     files = (
         "the options in its experiment.toml, `folder` in its plan.json, and its engine.json, if it has one: "
+        "that engine is stopped"
     )
-    files += "that engine is stopped"
     command = "experiment"
     if folder.is_search:
         files = f"`race`, `knobs` and `folder` in its tune.json; if it has a confirmation, {files}"

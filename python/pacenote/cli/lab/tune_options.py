@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pacenote.cli import race
 from pacenote.cli.console import Console
+from pacenote.cli.lab.resumed_plans import is_adopted
 from pacenote.cli.options.configuration import EXCLUDES, read_configuration
 from pacenote.cli.options.configured import ConfiguredOption
 from pacenote.cli.options.credentials import separated_clients, separated_flags
@@ -37,7 +38,7 @@ def check_action(action: str, options: argparse.Namespace, parser: Parser) -> No
         raise UsageError(
             f"--html is an option of `tune report`, not of `tune {action}`: each search has a page"
         )
-    if options.adopt and action == "run":
+    if is_adopted(options) and action == "run":
         raise UsageError("--adopt is an option of `tune resume`, not of `tune run`")
     for name, _ in given_options(parser, options.arguments) if action != "run" else ():
         if name not in _OF_ALL and (action, name) not in _OF_OTHERS:

@@ -74,11 +74,13 @@ def check_first(folder: TuneFolder, plan: TunePlan) -> str:
     """Returns what is to be checked before options of a search are used; empty for one of this home."""
     from pacenote.cli.options.race_trust import unchecked_plan, unchecked_text
     from pacenote.lab.tune.candidates import knob_options
+    from pacenote.store.experiment_store import ExperimentStore
 
     changes = (knob_options(knob, value) for knob in plan.knobs for value in knob.values)
     home = folder.path.absolute().parents[1]
-    unchecked = unchecked_plan(plan.to_document(), (plan.race, *changes), home)
-    text = unchecked_text(f"search {folder.tune_id}", unchecked)
+    if ExperimentStore(home).has_begun(folder.files):
+        return ""
+    text = unchecked_text(f"search {folder.tune_id}", unchecked_plan((plan.race, *changes), home))
     return f"check first: {text}" if text else ""
 
 

@@ -42,9 +42,6 @@ _JVM = re.compile(r"-X(?:m[sxn]|ss)\d{1,9}[kmg]?|-XX:[+-]\w{1,80}|-XX:\w{1,80}=\
 _ADDRESS = re.compile(r"host|port|network|bind|publish|seed|path|address|remote|ip\b", re.IGNORECASE)
 """Names of settings of which a number or a word is an address or a path."""
 
-_PLAN = "plan of races"
-"""What is remembered of an experiment or a search as if it were an option."""
-
 _SHOWN, _SHOWN_TOGETHER = 100, 2_000
 """Characters of a value, and of all values, that are shown in a line."""
 
@@ -72,23 +69,11 @@ def remember_options(folder: Path, home: Path) -> None:
         RacedOptions(home).add(options_to_check(RaceFolder(folder).read().given_options or {}))
 
 
-def remember_plan(document: object, home: Path) -> None:
-    """Remembers the plan of an experiment or a search that this home begins: the text of its file, or its
-    document. Where the home cannot be written, its options are to be checked as those of others.
-    """
-    with contextlib.suppress(StoreError):
-        RacedOptions(home).add({_PLAN: document})
-
-
-def unchecked_plan(
-    document: object, options: Iterable[Mapping[str, object]], home: Path
-) -> dict[str, object]:
-    """Returns the options of the races of an experiment or a search that name code, programs, addresses or
-    paths, unless this home has begun it: of an option with several values, all of them.
+def unchecked_plan(options: Iterable[Mapping[str, object]], home: Path) -> dict[str, object]:
+    """Returns the options of the races of an experiment or a search, which this home has not begun, that name
+    code, programs, addresses or paths: of an option with several values, all of them.
     """
     raced = RacedOptions(home)
-    if not raced.others({_PLAN: document}):
-        return {}
     named = [item for each in options for item in options_to_check(each).items()]
     values: dict[str, list[object]] = {}
     for name, value in raced.unknown(named):
@@ -104,7 +89,7 @@ def unchecked_text(what: str, unchecked: Mapping[str, object]) -> str:
         return ""
     values = ", ".join(f"{name}={shortened(_text(value), _SHOWN)}" for name, value in unchecked.items())
     return single_line(
-        f"{what}, which this home has not run, names code, programs, addresses or paths: "
+        f"{what}, which this home is not known to have run, names code, programs, addresses or paths: "
         f"{shortened(redact_urls(values), _SHOWN_TOGETHER)}"
     )
 
