@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 
 import pytest
 
 from importers.samples import race_document
-from pacenote.store.race_store import RaceStore
+from pacenote.importers.documents import races_in_document
+from pacenote.importers.records import ImportedFile, race_records
+from pacenote.store.race_store import RaceStore, is_race_id
 from support.records import record
 
 STORED = "3f2a9c41-1111-4222-8333-123456789abc"
+FILE = ImportedFile("races.txt", "ab" * 32, datetime(2026, 1, 2, tzinfo=UTC))
 
 
 def import_race(run, tmp_path, race_id, **more):
@@ -29,9 +33,8 @@ def stored_race(race_id):
     ("stored", "given"),
     [
         (STORED, STORED[:8]),
-        (STORED, STORED[:4]),
+        (STORED, STORED[:9]),
         (STORED, STORED[:-1]),
-        ("release-3.0-baseline", "release-3.0"),
         # An id that Pacenote chose is shown as the other one.
         (STORED[:8], STORED),
         (STORED[:12], STORED),
@@ -51,15 +54,43 @@ def test_an_imported_id_that_is_taken_for_a_stored_one_is_replaced(run, tmp_path
     assert (code, out[:16]) == (0, "already imported")
 
 
-@pytest.mark.parametrize(("stored", "given"), [("run-1", "run-10"), ("3", STORED), ("ru", "run-1")])
-def test_an_imported_id_that_is_only_longer_is_kept(run, tmp_path, stored, given):
-    stored_race(stored)
-    (code, out, _), _ = import_race(run, tmp_path, given)
-    assert (code, "cannot be kept" in out) == (0, False)
-    # It stays the same when races are stored later that begin with it.
-    (code, out, _), path = import_race(run, tmp_path, "nightly")
-    stored_race("nightly-2")
-    assert run("import", path)[1].startswith("already imported: nightly")
+ALIKE = (
+    *(("run-1", "run-10"), ("ru", "run-1"), ("release-3.0", "release-3.0-baseline"), ("3", STORED)),
+    # As long as a short form, but not of an id that Pacenote chose.
+    *((STORED[:7], STORED), (STORED[:8], f"{STORED[:8]}-nightly"), (STORED, f"{STORED}-2")),
+    *((STORED[:8].upper(), STORED), (STORED[:12], f"{STORED[:12]}g")),
+)
+"""Ids of which one begins with the other, but is not shown as that."""
+
+
+@pytest.mark.parametrize("pair", ALIKE)
+def test_ids_that_are_not_short_forms_are_kept_in_any_order(run, tmp_path, pair):
+    for stored, given in (pair, pair[::-1]):
+        stored_race(stored)
+        (code, out, _), path = import_race(run, tmp_path, given)
+        assert (code, "cannot be kept" in out) == (0, False)
+        for race_id in pair:
+            assert RaceStore().folder(race_id).path.name == race_id
+        assert run("import", path)[1].startswith("already imported: ")
+        for race_id in pair:
+            RaceStore().delete(RaceStore().exact_folder(race_id))
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (("nightly-10", "nightly-1", "nightly"), {"nightly-10", "nightly-1", "nightly"}),
+        ((STORED[:7], STORED), {STORED[:7], STORED}),
+        ((STORED[:8], STORED), set()),
+        ((STORED, STORED[:8]), set()),
+    ],
+)
+def test_ids_of_one_file_are_kept_unless_one_is_shown_as_the_other(given, kept):
+    documents = (race_document(**{"race-id": race_id}) for race_id in given)
+    races = [race for document in documents for race in races_in_document(document)[0]]
+    ids = [race.record.race_id for race in race_records(tuple(races), FILE, {}, is_race_id)]
+    assert set(given).intersection(ids) == kept
+    assert len(set(ids)) == len(given)
 
 
 def test_a_copied_race_with_the_short_form_of_an_id_is_ambiguous(run):

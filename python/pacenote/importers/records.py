@@ -71,7 +71,7 @@ def race_records(
 
     A race keeps its id if that is unique in the file and `is_race_id` accepts it; other ids follow from the
     content of the file, so that the same file gives the same ids. `stored` are the sorted ids of stored
-    races, none of which an id may be taken for.
+    races, for none of which an id may be taken.
     """
     named = Counter(race.facts.race_id for race in races)
     beside = sorted(filter(None, named))

@@ -44,11 +44,13 @@ def can_be_short(text: str) -> bool:
 
 
 def is_taken_for_another(race_id: str, ids: Sequence[str]) -> bool:
-    """Returns whether an id would be taken for another one of sorted ids: it is what that begins with, which
-    users enter in its place, or it is one that Pacenote chose, and the other one is its short form.
+    """Returns whether an id would be taken for another one of sorted ids: one of both is an id that Pacenote
+    chose, and the other one may be its short form, which users see and enter in its place. Other ids are not
+    shortened, so that one may begin with another.
     """
-    after = bisect.bisect_right(ids, race_id)
-    if any(each.startswith(race_id) for each in ids[after : after + 1]):
+    # No id that Pacenote chose has a "g".
+    alike = ids[bisect.bisect_right(ids, race_id) : bisect.bisect_left(ids, f"{race_id}g")]
+    if any(shortened_to(race_id, alike)):
         return True
     beginnings = (race_id[:length] for length in range(SHORT_ID, len(race_id)))
     return is_generated(race_id) and any(is_among(text, ids) for text in beginnings)
