@@ -256,16 +256,27 @@ def test_a_damaged_race_of_a_folder_limits_the_answer(run, races, stored, tmp_pa
     assert any(text.startswith("not compared: ") and "a2/race.json" in text for text in limits)
 
 
-def test_races_have_the_names_of_their_folders(run, tmp_path):
+def test_races_in_folders_with_other_names_have_short_ids(run, tmp_path):
     races = [record.race_id for record in (race(f"{n:08}-1111-2222-3333-444444444444") for n in range(2))]
     for number, race_id in enumerate(races):
         store = RaceStore(tmp_path / str(number))
         store.create(race(race_id, number, verdict=Verdict("void", (Finding("broken"),))))
         (store.races / race_id).rename(tmp_path / f"copy-{number}")
     out = run("compare", f"--baseline={tmp_path / 'copy-0'}", f"--contender={tmp_path / 'copy-1'}")[1]
+    assert "races 00000000 and 00000001 are void" in out
+    assert "by its name" not in out
+
+
+def test_races_of_the_home_have_the_names_of_their_folders(run):
+    store = RaceStore()
+    races = [record.race_id for record in (race(f"{n:08}-1111-2222-3333-444444444444") for n in range(2))]
+    for number, race_id in enumerate(races):
+        store.create(race(race_id, number, verdict=Verdict("void", (Finding("broken"),))))
+        (store.races / race_id).rename(store.races / f"copy-{number}")
+    out = run("compare", "--baseline=copy-0", f"--contender={store.races / 'copy-1'}")[1]
     assert "races copy-0 and copy-1 are void" in out
     for number, race_id in enumerate(races):
-        copy = tmp_path / f"copy-{number}"
+        copy = store.races / f"copy-{number}"
         assert f"- {copy} is race copy-{number} by its name, but says that it is race {race_id}\n" in out
 
 

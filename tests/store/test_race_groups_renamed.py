@@ -82,6 +82,55 @@ def test_copies_are_still_found_whatever_their_folders_are_called(store, tmp_pat
         find_group(store, ["backup"])
 
 
+def test_a_race_outside_the_home_has_the_id_that_it_states(store, tmp_path, monkeypatch, capsys):
+    """In an archive of CI, for example, the name of its folder says nothing."""
+    from pacenote.cli.main import main
+
+    path = shutil.copytree(store.races / "victim", tmp_path / "artifact" / "race")
+    group = find_group(store, [str(path)])
+    assert [race.record.race_id for race in group.races] == ["victim"]
+    assert (group.left_out, group.renamed) == ((), ())
+    (race,) = each_race(store, [str(path.parent)], pytest.fail)
+    assert (race.record.race_id, race.folder.path, race.folder.other_name) == ("victim", path, "")
+    # It is a copy of the race that it says to be.
+    assert [race.folder.path for race in each_race(store, ["victim", str(path)], lambda _: None)] == [
+        store.races / "victim"
+    ]
+    monkeypatch.setenv("PACENOTE_HOME", str(store.home))
+    monkeypatch.chdir(path.parent)
+    for given in ("./race", "race", ".", f"{path}/../race"):
+        assert main(["export", given, "--format=csv"]) == 0
+        printed = capsys.readouterr()
+        assert {line.partition(",")[0] for line in printed.out.splitlines()[1:]} == {"victim"}
+        assert "by its name" not in printed.err
+
+
+def test_a_saturation_outside_the_home_has_the_id_that_it_states(tmp_path):
+    folder = RaceFolder(tmp_path / "race", is_outside=True)
+    folder.path.mkdir()
+    folder.write_saturation(replace(FOUND, race_id="victim"))
+    assert folder.read_saturation() == replace(FOUND, race_id="victim")
+
+
+@pytest.mark.parametrize(
+    "given", ["races/gift", "races/../races/gift", "link", "link/../gift", "linked/gift", "."]
+)
+def test_a_race_of_the_home_has_the_name_of_its_folder_by_any_path(store, given, monkeypatch):
+    (store.home / "link").symlink_to(store.races / "gift")
+    (store.home / "linked").symlink_to(store.races)
+    monkeypatch.chdir(store.races / "gift" if given == "." else store.home)
+    (race,) = each_race(store, [f"./{given}"], pytest.fail)
+    assert (race.record.race_id, race.folder.stated_id) == ("gift", "victim")
+    assert "is race gift by its name, but says that it is race victim" in race.folder.other_name
+    # Also where the folder of all races is a link, and for a link in it.
+    store.races.rename(store.home / "elsewhere")
+    store.races.symlink_to(store.home / "elsewhere")
+    (store.races / "alias").symlink_to(store.races / "gift")
+    for path, name in ((store.races / "gift", "gift"), (store.races / "alias", "alias")):
+        (race,) = each_race(store, [str(path)], pytest.fail)
+        assert (race.record.race_id, race.folder.stated_id) == (name, "victim")
+
+
 def test_a_renamed_race_is_shown_by_its_new_name(store):
     (store.races / "victim").rename(store.races / "best-run")
     assert store.load("best-run").race_id == "best-run"

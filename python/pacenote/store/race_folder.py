@@ -131,30 +131,35 @@ class ExpectedResult(Struct, frozen=True):
 class RaceFolder:
     """The files of one race. Only the race itself writes to them; they can be read at any time."""
 
-    def __init__(self, path: Path, secrets: frozenset[str] = frozenset()) -> None:
-        """`secrets` are removed from everything that is stored."""
+    def __init__(
+        self, path: Path, secrets: frozenset[str] = frozenset(), *, is_outside: bool = False
+    ) -> None:
+        """`secrets` are removed from everything that is stored. `is_outside` is whether the folder is not one
+        of the races of a home: its name may be any, such as that of an artifact, and the files state the id.
+        """
         self.path = path
         self.stated_id = ""
         """The id that a record states which was read, if the folder has another name; otherwise empty."""
+        self._is_outside = is_outside
         self._final_record: ReservedFile | None = None
         self._final_saturation: ReservedFile | None = None
         self._final_bytes = 0
         self.secrets = secrets
 
     @property
-    def race_id(self) -> str:
-        """The id of the race, which is the name of its folder, whatever the files in it say: they may have
-        been copied, or written by someone else, to be taken for another race.
+    def _name(self) -> str:
+        """The id of a race of a home, whatever the files in its folder say: they may have been copied, or
+        written by someone else, to be taken for another race.
         """
         return encodable(self.path.absolute().name)
 
     @property
     def other_name(self) -> str:
-        """A sentence about a record that was read and states another id; empty for other records."""
-        if not self.stated_id:
+        """A sentence about a race of a home whose record was read and states another id; otherwise empty."""
+        if self._is_outside or not self.stated_id:
             return ""
         stated = shortened(single_line(self.stated_id), 60)
-        return f"{self.path} is race {self.race_id} by its name, but says that it is race {stated}"
+        return f"{self.path} is race {self._name} by its name, but says that it is race {stated}"
 
     @property
     def race_json(self) -> Path:
@@ -334,7 +339,7 @@ class RaceFolder:
         """Returns the stored result of a saturation, or None if the race is not one. Raises StoreError."""
         try:
             result = SaturationResult.from_document(read_json(self.saturation))
-            return replace(result, race_id=self.race_id)
+            return result if self._is_outside else replace(result, race_id=self._name)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -452,8 +457,10 @@ class RaceFolder:
             raise StoreError(f"{self.race_json}: {error.message}", hint=error.hint) from None
         if not record.complete:
             record = with_journal(record, *self._read_journal())
-        self.stated_id = record.race_id if record.race_id != self.race_id else ""
-        return redact_record(replace(record, race_id=self.race_id), secrets)
+        self.stated_id = record.race_id if record.race_id != self._name else ""
+        if not self._is_outside:
+            record = replace(record, race_id=self._name)
+        return redact_record(record, secrets)
 
     def planned_steps(self) -> tuple[tuple[str, ...], ...]:
         """Returns the tasks of each step of the plan; none if the plan is not stored yet or not readable."""

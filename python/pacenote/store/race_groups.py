@@ -54,7 +54,9 @@ class FoundGroup(Struct, frozen=True):
     """Those of them whose record cannot be read."""
 
     renamed: tuple[str, ...] = ()
-    """Which races say that they are others, one sentence each. They have the ids of their folders."""
+    """Which races of the home say that they are others, one sentence each. They have the names of their
+    folders.
+    """
 
 
 def find_group(store: RaceStore, references: Sequence[str]) -> FoundGroup:
@@ -167,7 +169,7 @@ def _find(store: RaceStore, reference: str) -> tuple[list[RaceFolder], bool]:
     is_stored = is_race_id(reference) and is_dir(store.races / reference)
     path = Path(os.path.expanduser(reference))  # noqa: PTH111  # Path.expanduser raises for unknown users
     if not is_stored and ("/" in reference or is_dir(path)):
-        return _in_folder(path)
+        return _in_folder(store, path)
     return [store.folder(reference)], True
 
 
@@ -207,22 +209,35 @@ def _tag_pattern(tag: str) -> re.Pattern[str]:
     return re.compile(rf'"{key}"\s*:\s*"?{value}["\s,}}]')
 
 
-def _in_folder(path: Path) -> tuple[list[RaceFolder], bool]:
+def _in_folder(store: RaceStore, path: Path) -> tuple[list[RaceFolder], bool]:
     if not is_dir(path):
         raise StoreError(
             f"there is no folder {path}", hint="give the folder of a race, or one that contains such"
         )
-    own = RaceFolder(path)
+    of_home = real_path(store.races)
+    own = _folder_at(of_home, path)
     if exists(own.race_json):
         return [own], True
     try:
-        folders = [RaceFolder(folder) for folder in sorted(path.iterdir())]
+        folders = [_folder_at(of_home, folder) for folder in sorted(path.iterdir())]
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}") from error
     races = [folder for folder in folders if exists(folder.race_json)]
     if not races:
         raise StoreError(f"no race.json in {path}, nor in a folder in it")
     return races, False
+
+
+def _folder_at(of_home: Path, path: Path) -> RaceFolder:
+    """Returns the folder at a path. It is that of a race of the home if it, or what a link there leads to, is
+    below the folder of these races, whose path is given without links.
+    """
+    if path.name not in ("", "..") and real_path(path.absolute().parent).is_relative_to(of_home):
+        return RaceFolder(path)
+    place = real_path(path)
+    if place.parent.is_relative_to(of_home):
+        return RaceFolder(place)
+    return RaceFolder(path, is_outside=True)
 
 
 def read_compared_race(folder: RaceFolder) -> ComparedRace:
