@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,16 +16,18 @@ from pacenote.errors import StoreError
 from pacenote.fetch.http_file import FileVersion
 from pacenote.fetch.partial_file import FileSegment, PartialFile
 from pacenote.lab.child_command import _new_log
+from pacenote.model.experiment import JournalEntry
 from pacenote.model.race_progress import RaceProgress
-from pacenote.store.atomic_files import append_line
-from pacenote.store.experiment_store import ExperimentStore
+from pacenote.model.tune import TuneEvent
+from pacenote.store.experiment_store import ExperimentFolder, ExperimentStore
 from pacenote.store.journal import Journal
 from pacenote.store.progress_file import ProgressFile
+from pacenote.store.race_folder import ExpectedResult
 from pacenote.store.race_index import INDEX_FILES, RaceFilter
 from pacenote.store.race_store import RaceStore
 from pacenote.store.reserved_file import ReservedFile, release_rest
-from pacenote.store.tune_store import create_tune
-from support.records import record
+from pacenote.store.tune_store import TuneFolder, create_tune
+from support.records import bulk, paced, record
 
 CONTENT = b"PAR1 and\nno end of the last line"
 
@@ -37,8 +41,6 @@ def _progress(path: Path) -> None:
 
 
 REFUSED: tuple[tuple[str, Callable[[Path], object]], ...] = (
-    ("journal", lambda path: append_line(path, b"{}")),
-    ("journal", lambda path: Journal(path, dict).append({})),  # type: ignore[arg-type]
     ("journal", lambda path: Journal(path, dict).repair()),  # type: ignore[arg-type]
     (".race.json.reserved", _writing),
 )
@@ -98,13 +100,73 @@ def test_an_experiment_is_deleted_whatever_its_journal_is(tmp_path: Path, name: 
     assert sorted(path.name for path in folder.path.parent.iterdir()) == ["a-race"]
 
 
-def test_a_search_is_not_continued_whose_journal_has_other_names(tmp_path: Path) -> None:
-    (precious := tmp_path / "precious").write_bytes(CONTENT)
-    search = create_tune(ExperimentStore(tmp_path))
-    search.files.journal_file.hardlink_to(precious)
-    with pytest.raises(StoreError, match="put a copy in its place"), search.locked():
+@pytest.mark.parametrize("content", [CONTENT, b"{}\n", b"{}", b""])
+@pytest.mark.parametrize("kind", ["experiment", "search"])
+def test_nothing_is_continued_whose_journal_has_other_names(
+    tmp_path: Path, kind: str, content: bytes
+) -> None:
+    """Also with lines that can all be read: others would be appended to the file of a race."""
+    (precious := tmp_path / "precious").write_bytes(content)
+    store = ExperimentStore(tmp_path)
+    folder: ExperimentFolder | TuneFolder
+    folder = store.create("gift") if kind == "experiment" else create_tune(store)
+    (folder.path / "journal.jsonl").hardlink_to(precious)
+    with pytest.raises(StoreError, match="put a copy in its place"), folder.locked():
         pass
-    assert precious.read_bytes() == CONTENT
+    assert precious.read_bytes() == content
+    # The copy that the message asks for.
+    (folder.path / "journal.jsonl").unlink()
+    (folder.path / "journal.jsonl").write_bytes(content)
+    with folder.locked():
+        pass
+
+
+def _back_up(folder: Path, to: Path) -> None:
+    """Does what `cp -al` does."""
+    shutil.copytree(folder, to, copy_function=os.link)
+
+
+def test_a_backup_by_links_does_not_end_a_race(tmp_path: Path) -> None:
+    store = RaceStore(tmp_path / "home")
+    folder = store.create(record("a-race", tasks=(), complete=False), [ExpectedResult("index", "bulk")])
+    _back_up(store.home, tmp_path / "before")
+    folder.append(bulk())
+    _back_up(store.home, tmp_path / "after")
+    folder.append(paced())
+    assert folder.read().tasks == (bulk(), paced())
+    folder.finish(record("a-race"))
+    assert folder.read() == record("a-race")
+    assert sorted(path.name for path in folder.path.iterdir()) == ["artifacts", "race.json"]
+    for name in ("before", "after"):
+        assert RaceStore(tmp_path / name).load("a-race").race_id == "a-race"
+
+
+_Begun = tuple[Callable[[], AbstractContextManager[None]], Callable[[], None], Callable[[], Sequence[object]]]
+
+
+def _experiment(store: ExperimentStore) -> _Begun:
+    folder = store.create("heap")
+    return folder.locked, lambda: folder.append(JournalEntry(event="stopped", at="t")), folder.journal
+
+
+def _search(store: ExperimentStore) -> _Begun:
+    folder = create_tune(store)
+    return folder.locked, lambda: folder.append(TuneEvent(event="stopped", at="t")), folder.journal
+
+
+@pytest.mark.parametrize("begun", [_experiment, _search])
+def test_a_backup_by_links_does_not_end_an_experiment(
+    tmp_path: Path, begun: Callable[[ExperimentStore], _Begun]
+) -> None:
+    store = ExperimentStore(tmp_path / "home")
+    locked, append, journal = begun(store)
+    for number in range(2):
+        with locked():
+            append()
+            _back_up(store.home, tmp_path / f"backup-{number}")
+            append()
+        shutil.rmtree(tmp_path / f"backup-{number}")
+    assert len(journal()) == 4
 
 
 @pytest.mark.parametrize("name", INDEX_FILES)

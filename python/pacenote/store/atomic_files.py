@@ -113,22 +113,28 @@ def open_in_place(path: Path, flags: int) -> int:
     """Opens a file whose content is changed in place, and returns its descriptor. Raises OSError, also for a
     link and for a file with other names: in a folder that was copied from others, it may be one of a race.
     """
-    flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    descriptor = os.open(path, flags, PRIVATE_FILE)
+    descriptor = _open(path, flags)
     if os.fstat(descriptor).st_nlink > 1:
         os.close(descriptor)
         raise OSError(errno.EMLINK, os.strerror(errno.EMLINK))
     return descriptor
 
 
+def _open(path: Path, flags: int) -> int:
+    """Opens a file, but no link, and returns its descriptor. Raises OSError."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, PRIVATE_FILE)
+
+
 def append_line(path: Path, line: bytes) -> None:
-    """Appends one line, which is on disk when the function returns.
+    """Appends one line, which is on disk when the function returns, to a file that the caller has created or
+    has opened with `open_in_place` before. Since then, a backup may have given it another name (`cp -al`),
+    which is no reason to end what runs.
 
     If that fails, the file is truncated to its old length so that later lines can be read, and StoreError is
-    raised; also for a file with other names.
+    raised.
     """
     try:
-        descriptor = open_in_place(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        descriptor = _open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab", buffering=0) as file:
             old_size = os.fstat(descriptor).st_size
             try:

@@ -28,7 +28,7 @@ Entry = TypeVar("Entry")
 
 
 class Journal(Struct, Generic[Entry], frozen=True):
-    """The events of a file, which only the process that has locked its folder changes."""
+    """The events of a file, which only the process that has locked its folder changes, after `repair`."""
 
     path: Path
     """The file."""
@@ -71,17 +71,18 @@ class Journal(Struct, Generic[Entry], frozen=True):
 
     def repair(self) -> None:
         """Removes the end of a line that a kill has cut off, and keeps it in a file of its own. Raises
-        StoreError, also for a file with other names, whose content would change under them, too.
+        StoreError, also for a file with other names: what is changed, or appended later, would change under
+        them, too.
         """
         try:
             data = read_stored_file(self.path)
             end = data.rfind(b"\n") + 1
-            if end == len(data):
-                return
-            # A line without its end was written completely if it can be read.
-            complete = self._is_entry(data[end:])
             # The path may have become a link.
             with os.fdopen(open_in_place(self.path, os.O_RDWR), "rb+") as file:
+                if end == len(data):
+                    return
+                # A line without its end was written completely if it can be read.
+                complete = self._is_entry(data[end:])
                 if not complete:
                     write_atomically(unreadable_path(self.path), data[end:])
                 file.seek(0, os.SEEK_END)
