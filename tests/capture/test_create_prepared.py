@@ -14,6 +14,7 @@ from capture.conftest import COUNT, TrackCreator
 from capture.test_create import interrupted
 from pacenote.cli.main import main
 from pacenote.errors import UsageError
+from pacenote.plugins.load import load_plugins
 from pacenote.track.load import load_track
 from pacenote.track.render import RenderOptions
 from pacenote.track.source import open_track
@@ -30,14 +31,20 @@ UNKNOWN = (
     ),
     *(
         "operations/zz.json",
-        "operations/.default.json",
         "challenges/zz.json",
         "challenges/default.json/x.json",
     ),
     *("operations/inner/default.json", "indices/x.py", "templates/x.py", "notes-documents.json/x", "a.bz2"),
-    *(".create-track.json/x", ".create-track.lock.new", "TRACK.PY", "line\nbreak.json", "mine/track.json"),
+    *(".create-track.json/x", "TRACK.PY", "line\nbreak.json", "mine/track.json"),
+    *("part.j2", "module.so", "_module/__init__.py"),
 )
-OF_OTHER_SOURCES = ("logs-documents.json", ".logs-documents-1k.json.bz2.new", "indices/logs.json")
+HIDDEN = (
+    *(".nfs000000000012d68700000001", ".DS_Store", ".gitignore", ".git/config", ".git/hooks/check.py"),
+    *("operations/.nfs0001", "indices/.DS_Store", "operations/.default.json", "operations/.git/x.json"),
+    *(".create-track.lock.new", ".track.py", "._track.py", ".pacenote/__init__.py", ".workload.json"),
+)
+"""What no track loads, and file systems and other programs leave in any folder."""
+OF_OTHER_SOURCES = ("logs-documents.json", "logs-documents-1k.json.bz2", "indices/logs.json")
 
 
 def _put(folder: Path, name: str) -> None:
@@ -65,6 +72,36 @@ def test_nothing_is_read_or_written_for_a_folder_with_files_of_others(
     assert str(creator.folder / name.partition("/")[0]) in caught.value.message
     assert caught.value.hint == "remove it, or choose another --output-path"
     assert _paths(creator.folder) == before
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_hidden_files_stay_as_they_are_and_no_part_of_the_track(
+    creator: TrackCreator, monkeypatch: pytest.MonkeyPatch, *, is_late: bool
+) -> None:
+    search = creator.cluster.search
+
+    def put_all() -> None:
+        for name in HIDDEN:
+            _put(creator.folder, name)
+
+    def search_later(body: dict[str, Any]) -> tuple[int, object]:
+        put_all()
+        return search(body)
+
+    if is_late:
+        monkeypatch.setattr(creator.cluster, "search", search_later)
+    else:
+        put_all()
+        (creator.folder / ".link").symlink_to("/")
+    assert sorted(creator.create()) == list(range(COUNT))
+    assert {(creator.folder / name).read_text() for name in HIDDEN} == {"{{ 1 / 0 }}"}
+    # Also when the user adds code and collects all files of a folder.
+    track = creator.folder / "track.json"
+    track.write_text(track.read_text().replace("/default.json", "/*.json"))
+    (creator.folder / "track.py").write_text("def register(registry): pass\n")
+    assert load_track(open_track(creator.folder), {}, RenderOptions(now=0)).challenges
+    with load_plugins(creator.folder / "track.py"):
+        pass
 
 
 @pytest.mark.parametrize("name", OF_OTHER_SOURCES)

@@ -53,6 +53,9 @@ def test_modules_in_the_track_folder_can_import_each_other_in_every_way(tmp_path
             "parts/there.py": "from . import here\nNAME = here.__package__",
             "alone.py": "import builtins; builtins.pacenote_test_saw = __name__",
             "_tools/broken.py": "1 / 0",
+            "._track.py": "1 / 0",
+            ".git/hooks/check.py": "1 / 0",
+            "parts/.backup/there.py": "1 / 0",
             "../shared/common.py": "NAME = 'common'",
         },
     )

@@ -53,7 +53,8 @@ def new_name(file: str) -> str:
 
 def unknown_path(folder: Path, folders: Collection[str], is_known: Callable[[str], bool]) -> str:
     """Returns the path below a folder of a file that is not known, or of a folder that is not one of
-    `folders` directly in it; empty if there is none. Raises OSError.
+    `folders` directly in it; empty if there is none. What is hidden and not known does not count: a track
+    neither loads modules with such names, nor collects such parts. Raises OSError.
     """
     waiting = [""]
     while waiting:
@@ -61,9 +62,12 @@ def unknown_path(folder: Path, folders: Collection[str], is_known: Callable[[str
         with os.scandir(folder / inner) as entries:
             for entry in entries:
                 path = f"{inner}{entry.name}"
+                known = is_known(path)
+                if entry.name.startswith(".") and not known:
+                    continue
                 if path in folders and entry.is_dir(follow_symlinks=False):
                     waiting.append(f"{path}/")
-                elif entry.is_dir(follow_symlinks=False) or not is_known(path):
+                elif entry.is_dir(follow_symlinks=False) or not known:
                     return path
     return ""
 

@@ -1,5 +1,6 @@
 """What a capture writes to the folder of its track. The folder may have been made by someone else, and what
-is in it becomes a part of the track: Python code is run, and templates are rendered.
+is in it can become a part of the track: with a `track.py`, all modules in it run; any file can be included.
+What file systems and other programs put there (`.nfs…`, `.DS_Store`, `.git`) is hidden, and not a part of it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _OF_ANY = re.compile(
 
 def check_names(folder: Path, sources: Sequence[CaptureSource] | None = None) -> None:
     """Raises UsageError for a folder with a track, or with something else that a capture of the sources does
-    not write; None stands for sources that are not known yet. Raises StoreError if it cannot be read.
+    not write, unless that is hidden; None stands for sources that are not known yet. Raises StoreError if it
+    cannot be read.
     """
     if (folder / TRACK_FILE).exists():
         raise UsageError(
@@ -42,7 +44,7 @@ def check_names(folder: Path, sources: Sequence[CaptureSource] | None = None) ->
             return
     if unknown:
         raise UsageError(
-            f"{folder / unknown} is not a file that this create-track writes, and would be part of its track",
+            f"{folder / unknown} is not a file that this create-track writes, and a track could load it",
             hint="remove it, or choose another --output-path",
         )
 

@@ -1,4 +1,4 @@
-"""Loads the Python code of a track: `track.py` and every module below the track's folder.
+"""Loads the Python code of a track: `track.py` and every module below the track's folder that is not hidden.
 
 Modules are named `TRACK.folder.module`, and the parent of the track's folder is first in `sys.path`, so that
 tracks can import from each other. A parent such as /tmp, in which all users may create files, is not: modules
@@ -145,14 +145,14 @@ def _load_all(root: Path, file: Path) -> ModuleType:
 
 
 def _modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """Yields name and path of each module below the folder, except in folders that begin with
-    an underscore.
+    """Yields name and path of each module below the folder, except in folders that begin with an underscore,
+    and what is hidden: such a name is not that of a module, and a checkout or another program may have it.
     """
     for folder, folders, files in walk_folders(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("_"))
+        folders[:] = sorted(name for name in folders if not name.startswith(("_", ".")))
         parts = Path(folder).relative_to(root.parent).parts
         for name in sorted(files):
-            if name.endswith(".py"):
+            if name.endswith(".py") and not name.startswith("."):
                 stem = name.removesuffix(".py")
                 name_parts = parts if stem == "__init__" else (*parts, stem)
                 yield ".".join(name_parts), Path(folder, name)
