@@ -67,6 +67,13 @@ def test_no_part_between_semicolons_is_a_formula():
     )
 
 
+def test_lists_of_negative_numbers_and_semicolons_at_the_end_are_guarded():
+    """As docs/reference/export.md says, for those who read the texts again."""
+    assert csv_text([("x;", "-1,-2", "1,-2", "-1, -2", "[-1, -2]")]) == (
+        'x;\',"\'-1,\'-2","1,\'-2","\'-1, -2","[-1, -2]"\n'
+    )
+
+
 def test_a_number_is_not_continued_by_the_text_after_it():
     """Where cells end at semicolons, `-5,0+A1` and `+1,5+A1` are one cell each."""
     assert csv_text([("x;+1", "5+A1;y"), (-5, "0+A1")]) == "x;'+1,5+A1;y\n'-5,0+A1\n"
