@@ -18,6 +18,14 @@ pub fn measured_window(bound: TaskBound) -> MeasuredWindow {
     }
 }
 
+/// Returns whether a task has a warm-up.
+pub fn has_warmup(bound: TaskBound) -> bool {
+    match bound {
+        TaskBound::TimePeriod { warmup_s, .. } => warmup_s > 0.0,
+        TaskBound::Iterations { warmup, .. } => warmup > 0,
+    }
+}
+
 /// Returns which samples the recorders keep.
 pub fn retention_policy(samples: SampleRetention) -> RetentionPolicy {
     match samples {
@@ -78,6 +86,21 @@ impl PlannedExtent {
                 end_ns: measured_s.map(|measured_s| seconds_to_nanos(warmup_s + measured_s)),
                 iterations: None,
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_a_warm_up_if_its_plan_has_time_or_iterations_for_it() {
+        for (warmup_s, expected) in [(0.0, false), (0.5, true)] {
+            assert_eq!(has_warmup(TaskBound::TimePeriod { warmup_s, measured_s: None }), expected);
+        }
+        for (warmup, expected) in [(0, false), (1, true)] {
+            assert_eq!(has_warmup(TaskBound::Iterations { warmup, measured: 1 }), expected);
         }
     }
 }

@@ -36,6 +36,11 @@ impl ClientSpan {
     pub fn until(self, left_ns: u64) -> Self {
         Self { left_ns, ..self }
     }
+
+    /// Returns when the client left the task.
+    pub(crate) fn left_ns(&self) -> u64 {
+        self.left_ns
+    }
 }
 
 /// Returns for how long clients were absent from the measured window, in nanoseconds, summed over them: they had left

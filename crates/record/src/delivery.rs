@@ -81,8 +81,8 @@ pub enum Delivery {
         /// The latencies.
         latency: Box<DurationHistogram>,
     },
-    /// The operations around the begin of the measured window of a task with a schedule. Sent before the worker ends the
-    /// task.
+    /// The operations around the begin of the measured window of a task with a schedule and a warm-up. Sent before the
+    /// worker ends the task.
     Flights {
         /// Position of the task in the plan.
         task_index: u32,

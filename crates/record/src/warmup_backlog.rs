@@ -190,13 +190,24 @@ impl BacklogContext<'_> {
         Some(largest).filter(|effect| effect.is_finite())
     }
 
+    /// Returns how many of the delayed operations had to wait for clients that were behind the warm-up. Without others,
+    /// only these are known to be delayed: that they waited in the engine is concluded from what it has in flight later.
+    fn delayed_by_clients(&self, delayed: u64) -> u64 {
+        delayed.saturating_sub(self.in_engine.map_or(0, |engine| engine.operations))
+    }
+
+    /// Returns whether as many operations may mark latency.
+    fn is_considerable(&self, operations: u64) -> bool {
+        operations >= MIN_MARKED && operations as f64 > MARKED_SHARE * self.measured as f64
+    }
+
     fn is_marked(&self, delayed: u64) -> bool {
-        if delayed < MIN_MARKED || delayed as f64 <= MARKED_SHARE * self.measured as f64 {
+        if !self.is_considerable(delayed) {
             return false;
         }
         let Some((part, others)) = self.delayed_latency.zip(self.latency_of_others()) else { return false };
         if others.count() == 0 {
-            return true;
+            return self.is_considerable(self.delayed_by_clients(delayed));
         }
         self.are_unlike(delayed, part, &others) && self.effect().is_some_and(|effect| effect > MARKED_EFFECT)
     }
@@ -209,15 +220,16 @@ impl BacklogContext<'_> {
     }
 
     /// Returns the lowest quantile of latency that the delayed operations decide.
-    fn from_quantile(&self, delayed: u64) -> Option<f64> {
+    fn lowest_decided_quantile(&self, delayed: u64) -> Option<f64> {
         let (all, part) = self.latency.zip(self.delayed_latency)?;
-        let others = self.latency_of_others().filter(|_| delayed >= MIN_MARKED)?;
+        let others = self.latency_of_others()?;
         let has_others = others.count() > 0;
-        if has_others && !self.are_unlike(delayed, part, &others) {
+        let deciding = if has_others { delayed } else { self.delayed_by_clients(delayed) };
+        if deciding < MIN_MARKED || has_others && !self.are_unlike(delayed, part, &others) {
             return None;
         }
         let is_decided = |(q, above): &&(f64, f64)| {
-            delayed as f64 > above * self.measured as f64
+            deciding as f64 > above * self.measured as f64
                 && (!has_others || at(all, *q) > MARKED_EFFECT * at(&others, *q))
         };
         DECIDED_QUANTILES.iter().find(is_decided).map(|(q, _)| *q)
@@ -276,7 +288,7 @@ impl WarmupBacklog {
             iterations: (!is_empty && !is_timed).then_some(iterations),
             marked: context.is_marked(self.delayed),
             effect: context.effect(),
-            from_quantile: context.from_quantile(self.delayed),
+            from_quantile: context.lowest_decided_quantile(self.delayed),
             drain: drained_window.map(|DrainedWindow { begin_ns, gave_up }| DrainSummary {
                 window_from_s: (measured > 0).then(|| seconds(begin_ns)),
                 operations: self.drained,
@@ -359,7 +371,7 @@ mod tests {
         let (delayed, measured) = (delayed_ms.len() as u64, (delayed_ms.len() + others_ms.len()) as u64);
         let (latency, delayed_latency) = (Some(&latency), Some(&delayed_latency));
         let all = BacklogContext { measured, waited: delayed, latency, delayed_latency, ..context(0) };
-        (all.from_quantile(delayed), all.is_marked(delayed))
+        (all.lowest_decided_quantile(delayed), all.is_marked(delayed))
     }
 
     #[test]
@@ -422,6 +434,28 @@ mod tests {
     fn a_backlog_that_lasts_until_the_end_marks_latency() {
         assert!(is_marked(BacklogContext { load: 1.0, ..context(0) }, &[400; 100], &[]));
         assert!(!is_marked(BacklogContext { load: 1.0, ..context(0) }, &[], &[400; 100]));
+    }
+
+    /// Without others, what is in flight later is that of the backlog as well.
+    #[test]
+    fn all_operations_that_wait_in_the_engine_do_not_mark_latency_unless_clients_delayed_them_too() {
+        for (in_engine, is_decided) in [(100, false), (96, false), (95, true), (0, true)] {
+            let engine = EngineBacklog { operations: in_engine, gone: true, ..EngineBacklog::default() };
+            let all = BacklogContext { in_engine: Some(&engine), ..context(0) };
+            assert_eq!(is_marked(all, &[400; 100], &[]), is_decided, "{in_engine}");
+            let mut latency = DurationHistogram::new().unwrap();
+            (0..100).for_each(|_| latency.record(400_000_000));
+            let all = BacklogContext { measured: 100, latency: Some(&latency), ..all };
+            let from_quantile = BacklogContext { delayed_latency: Some(&latency), ..all }.from_quantile(100);
+            assert_eq!(from_quantile.is_some(), is_decided, "{in_engine}");
+        }
+        // Others prove it, also if all of these waited in the engine.
+        let engine = EngineBacklog { operations: 100, gone: true, ..EngineBacklog::default() };
+        assert!(is_marked(
+            BacklogContext { in_engine: Some(&engine), ..context(0) },
+            &[400; 100],
+            &[10; 900]
+        ));
     }
 
     #[test]

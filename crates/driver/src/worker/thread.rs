@@ -16,7 +16,7 @@ use crate::cancel::{Cancellation, run_until_cancelled};
 use crate::error::DriveError;
 use crate::health::cpu::{CpuMeter, PeakLoad};
 use crate::operation::data_files::DataFiles;
-use crate::plan_to_record::measured_window;
+use crate::plan_to_record::{has_warmup, measured_window};
 use crate::python::PythonBridge;
 use crate::race_state::{RaceState, StopLevel};
 use crate::schedule::client_schedule::Schedule;
@@ -399,8 +399,12 @@ pub fn add_client(
     task: &PlannedTask,
 ) -> Result<(), RecordError> {
     let paced = !matches!(task.pacing, TaskPacing::Unpaced {});
-    let measured_window = measured_window(task.bound);
-    recorder.borrow_mut().add_client(RecordingSettings { task_index: id.task_index, paced, measured_window })
+    recorder.borrow_mut().add_client(RecordingSettings {
+        task_index: id.task_index,
+        paced,
+        has_warmup: has_warmup(task.bound),
+        measured_window: measured_window(task.bound),
+    })
 }
 
 /// Returns the client id of an allocation.

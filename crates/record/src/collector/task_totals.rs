@@ -410,8 +410,9 @@ impl TaskTotals {
     fn warmup_backlog(&self) -> WarmupBacklogSummary {
         let measured = &self.stats[SampleType::Measured.index()];
         let span = MeasuredSpan {
+            operations: measured.counts.ended,
             service_ns: sum_ns(&measured.service_time, measured.failed_service_time.as_ref()),
-            end_ns: self.window_ns().end,
+            clients: if self.info.open_loop { &[] } else { &self.client_spans },
         };
         let in_engine = EngineBacklog::find(&self.flights, span);
         let delayed_latency =

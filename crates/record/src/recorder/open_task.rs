@@ -39,6 +39,8 @@ pub struct RecordingSettings {
     pub task_index: u32,
     /// Whether it has a schedule.
     pub paced: bool,
+    /// Whether it has a warm-up.
+    pub has_warmup: bool,
     /// Which work counts towards its throughput.
     pub measured_window: MeasuredWindow,
 }
@@ -79,7 +81,8 @@ pub struct OpenTask {
     pub warmup_backlog: WarmupBacklog,
     /// Latency of those that succeeded; `None` without a schedule.
     pub delayed_latency: Option<DurationHistogram>,
-    /// The operations around the begin of its window; `None` without a schedule.
+    /// The operations around the begin of its window; `None` without a schedule or without a warm-up, which then left
+    /// nothing in flight.
     pub flights: Option<FlightLog>,
     /// Its window, if it waits for the backlog of the warm-up.
     pub drained_window: Option<DrainedWindow>,
@@ -110,13 +113,13 @@ impl OpenTask {
     ///
     /// The errors from [`crate::DurationHistogram::new`].
     pub fn new(task: RecordingSettings, sample_decision: SampleDecision) -> Result<Self, RecordError> {
-        let RecordingSettings { task_index, paced, measured_window } = task;
+        let RecordingSettings { task_index, paced, has_warmup, measured_window } = task;
         let empty_second = |sample_type| {
             let stats = OperationStats::for_task(paced)?;
             Ok(SecondStats { task_index, sub_operation: None, second_index: 0, sample_type, stats })
         };
         let [warmup, measured] = SampleType::ALL.map(empty_second);
-        let mut flights = paced.then(FlightLog::default);
+        let mut flights = (paced && has_warmup).then(FlightLog::default);
         flights.iter_mut().for_each(FlightLog::add_client);
         Ok(Self {
             task_index,

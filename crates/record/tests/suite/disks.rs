@@ -108,6 +108,7 @@ fn a_full_disk_stops_writing_and_keeps_what_was_written() {
             .add_client(RecordingSettings {
                 task_index: 0,
                 paced: false,
+                has_warmup: false,
                 measured_window: MeasuredWindow::Operations,
             })
             .unwrap();

@@ -1,7 +1,8 @@
 //! The backlog of a warm-up that waits in the engine: more clients send operations than the engine serves at a time, so
 //! that none of them is late.
 use crate::support::engine::Setup;
-use pacenote_record::TaskResult;
+use crate::support::{MS, Race, end, end_clients, info, paced, record, sample};
+use pacenote_record::{Delivery, EndedBy, Sample, SampleType, TaskInfo, TaskResult};
 
 /// 150 operations per second, of which the engine serves one at a time, in 5 ms, and in 8 ms for its first seconds.
 const SLOW_FIRST: Setup = Setup {
@@ -94,6 +95,68 @@ fn an_engine_that_never_keeps_the_rate_has_no_more_in_flight_at_first() {
         let setup = Setup { open_loop, clients: 8, rate: 250.0, slow: (0.0, 0.0), ..SLOW_FIRST };
         let backlog = setup.race(1).warmup_backlog;
         assert!(backlog.in_engine == 0 && backlog.marked, "{open_loop} {backlog:?}");
+    }
+}
+
+/// Returns the result of clients that send each operation when it is due. Begins and ends are in milliseconds, and the
+/// first `warmup` operations of each client belong to the warm-up.
+fn race_of(clients: &[Vec<(u64, u64)>], warmup: usize) -> TaskResult {
+    let count = u32::try_from(clients.len()).unwrap();
+    let mut race = Race::new(TaskInfo { paced: true, clients: count, ..info() }, 1);
+    let mut recorder = race.recorder_of_clients(clients.len(), true);
+    let mut samples = Vec::new();
+    for (client_number, operations) in (0..count).zip(clients) {
+        for (number, (begin_ms, done_ms)) in operations.iter().enumerate() {
+            let sample_type = if number < warmup { SampleType::Warmup } else { SampleType::Measured };
+            let operation = paced(begin_ms * MS, begin_ms * MS, sample(begin_ms * MS, done_ms * MS));
+            samples.push(Sample { client_number, sample_type, ..operation });
+        }
+    }
+    samples.sort_by_key(|sample| sample.times.done_ns);
+    let admitted = samples.len() as u64;
+    samples.into_iter().for_each(|sample| record(&mut recorder, sample));
+    let left_ns: Vec<u64> =
+        clients.iter().map(|operations| operations.last().map_or(0, |(_, done_ms)| done_ms * MS)).collect();
+    end_clients(&mut recorder, EndedBy::Iterations, &left_ns, admitted);
+    race.result()
+}
+
+/// Returns operations of which each begins when the one before it ends.
+fn one_after_another(start_ms: u64, count: u64, length_ms: u64) -> Vec<(u64, u64)> {
+    (0..count).map(|number| start_ms + number * length_ms).map(|at_ms| (at_ms, at_ms + length_ms)).collect()
+}
+
+/// Each client always has one operation in flight while it is in the task.
+#[test]
+fn clients_that_end_their_warm_up_or_the_task_at_different_times_leave_no_backlog() {
+    // The last request runs into its timeout.
+    let mut tail: Vec<Vec<(u64, u64)>> =
+        (0..30).map(|client| one_after_another(33 * client, 35, 1_000)).collect();
+    tail[0].push((35_000, 95_000));
+    // A third of the clients has three times as many operations.
+    let uneven: Vec<Vec<(u64, u64)>> = (0..300)
+        .map(|client| one_after_another(3 * client, if client % 3 == 0 { 105 } else { 35 }, 1_000))
+        .collect();
+    // Some are four times as fast as others.
+    let fast: Vec<Vec<(u64, u64)>> =
+        (0..300).map(|client| one_after_another(0, 50, 1_000 + 10 * client)).collect();
+    for (kind, clients, warmup) in [("tail", tail, 5), ("uneven", uneven, 5), ("fast", fast, 10)] {
+        let backlog = race_of(&clients, warmup).warmup_backlog;
+        assert_eq!((backlog.in_engine, backlog.marked), (0, false), "{kind} {backlog:?}");
+    }
+}
+
+/// Without a warm-up, nothing of it is in flight.
+#[test]
+fn operations_are_kept_only_for_tasks_with_a_warm_up() {
+    for has_warmup in [false, true] {
+        let race = Race::new(TaskInfo { paced: true, ..info() }, 1);
+        let mut recorder = race.recorder_of_clients(1, has_warmup);
+        record(&mut recorder, sample(MS, 2 * MS));
+        end(&mut recorder, EndedBy::Iterations, 1);
+        let mut deliveries = race.inbox.try_iter();
+        let is_kept = deliveries.any(|delivery| matches!(delivery, Delivery::Flights { .. }));
+        assert_eq!(is_kept, has_warmup);
     }
 }
 

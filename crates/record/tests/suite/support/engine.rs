@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use pacenote_record::{EndedBy, OperationTimes, Recorder, Sample, SampleType, TaskInfo, TaskResult};
 
-use super::{Race, SECOND, end, info, record, sample};
+use super::{Race, end_clients, info, record, sample};
 
 /// Random numbers that are the same on every machine (SplitMix64).
 #[derive(Debug, Clone)]
@@ -109,19 +109,25 @@ impl Setup {
             ..info()
         };
         let mut race = Race::new(info, u32::try_from(self.workers).unwrap());
-        let mut recorders: Vec<Recorder> = (0..self.workers).map(|_| race.recorder(true)).collect();
+        // Client number n belongs to worker n modulo the number of workers.
+        let clients_of = |worker| (self.clients + self.workers - 1 - worker) / self.workers;
+        let mut recorders: Vec<Recorder> =
+            (0..self.workers).map(|worker| race.recorder_of_clients(clients_of(worker), true)).collect();
         let mut admitted = vec![0; self.workers];
+        let mut left_ns: Vec<Vec<u64>> =
+            (0..self.workers).map(|worker| vec![0; clients_of(worker)]).collect();
         for (sample, is_delayed) in samples {
             let worker = sample.client_number as usize % self.workers;
             admitted[worker] += 1;
+            left_ns[worker][sample.client_number as usize / self.workers] = sample.times.done_ns;
             if is_delayed {
                 recorders[worker].record_warmup_delay(&sample);
             }
             record(&mut recorders[worker], sample);
         }
         let ended_by = if self.by_iterations { EndedBy::Iterations } else { EndedBy::Time };
-        for (mut recorder, admitted) in recorders.into_iter().zip(admitted) {
-            end(&mut recorder, ended_by, admitted);
+        for (recorder, (admitted, left_ns)) in recorders.iter_mut().zip(admitted.into_iter().zip(left_ns)) {
+            end_clients(recorder, ended_by, &left_ns, admitted);
         }
         race.result()
     }
@@ -180,9 +186,4 @@ struct Client {
 
 fn first_free(clients: &[Client]) -> usize {
     (0..clients.len()).min_by_key(|client| clients[*client].free_ns).unwrap()
-}
-
-/// Returns the seconds of a number of nanoseconds.
-pub fn in_seconds(ns: u64) -> f64 {
-    ns as f64 / SECOND as f64
 }

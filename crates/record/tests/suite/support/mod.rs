@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 
 use pacenote_record::{
-    ClientEnd, ClosedFiles, Collector, Delivery, EndedBy, ErrorClass, Failure, FailureUnit, MeasuredWindow,
-    OperationTimes, RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample, SampleResult,
-    SampleType, TaskInfo, TaskResult, Traffic,
+    ClientEnd, ClientSpan, ClosedFiles, Collector, Delivery, EndedBy, ErrorClass, Failure, FailureUnit,
+    MeasuredWindow, OperationTimes, RecordSender, Recorder, RecordingSettings, RetentionPolicy, Sample,
+    SampleResult, SampleType, TaskInfo, TaskResult, Traffic,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Row;
@@ -86,6 +86,15 @@ pub fn end(recorder: &mut Recorder, ended_by: EndedBy, admitted: u64) {
     recorder.end_client(ClientEnd { task_index: 0, ended_by, admitted, task_began_ns: 0 });
 }
 
+/// Ends the task for several clients, the last operation of each of which ended at one of these times, and whose schedules
+/// admitted `admitted` operations together.
+pub fn end_clients(recorder: &mut Recorder, ended_by: EndedBy, left_ns: &[u64], admitted: u64) {
+    for (number, left_ns) in left_ns.iter().enumerate() {
+        recorder.leave_client(0, ClientSpan::new(0).until(*left_ns));
+        end(recorder, ended_by, if number == 0 { admitted } else { 0 });
+    }
+}
+
 pub struct Race {
     pub sender: RecordSender,
     pub inbox: Receiver<Delivery>,
@@ -113,7 +122,18 @@ impl Race {
 
     pub fn recorder_of(&self, paced: bool, measured_window: MeasuredWindow) -> Recorder {
         let mut recorder = Recorder::new(self.sender.clone());
-        recorder.add_client(RecordingSettings { task_index: 0, paced, measured_window }).unwrap();
+        recorder
+            .add_client(RecordingSettings { task_index: 0, paced, has_warmup: paced, measured_window })
+            .unwrap();
+        recorder
+    }
+
+    /// Returns the recorder of several clients with a schedule.
+    pub fn recorder_of_clients(&self, clients: usize, has_warmup: bool) -> Recorder {
+        let mut recorder = Recorder::new(self.sender.clone());
+        let measured_window = MeasuredWindow::Operations;
+        let settings = RecordingSettings { task_index: 0, paced: true, has_warmup, measured_window };
+        (0..clients).for_each(|_| recorder.add_client(settings).unwrap());
         recorder
     }
 
