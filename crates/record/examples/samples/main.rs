@@ -116,12 +116,8 @@ fn record(folder: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     sender.send(Delivery::Begin { task_index: 0, worker_count: 1, queue_count: None, step_began_ns: 0 });
     let mut recorder = Recorder::new(sender.clone());
     let measured_window = MeasuredWindow::Time { begin_ns: 0, end_ns: u64::MAX };
-    recorder.add_client(RecordingSettings {
-        task_index: 0,
-        paced: false,
-        has_warmup: false,
-        measured_window,
-    })?;
+    let settings = RecordingSettings { task_index: 0, paced: false, has_warmup: false, measured_window };
+    recorder.add_client(settings)?;
     let started = own_cpu_ns()?;
     let mut merging = 0;
     for chunk in 0..count / CHUNK {

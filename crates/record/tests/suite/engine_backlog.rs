@@ -17,7 +17,15 @@ const SLOW_FIRST: Setup = Setup {
 
 /// Returns p99 in milliseconds.
 fn p99_ms(result: &TaskResult) -> f64 {
-    result.latency.as_ref().unwrap().percentiles.iter().find(|percentile| percentile.q == 99.0).unwrap().ms
+    result
+        .latency
+        .as_ref()
+        .unwrap()
+        .percentiles
+        .iter()
+        .find(|percentile| (percentile.q - 99.0).abs() < 1e-9)
+        .unwrap()
+        .ms
 }
 
 #[test]
@@ -114,7 +122,9 @@ fn race_of(clients: &[Vec<(u64, u64)>], warmup: usize) -> TaskResult {
     }
     samples.sort_by_key(|sample| sample.times.done_ns);
     let admitted = samples.len() as u64;
-    samples.into_iter().for_each(|sample| record(&mut recorder, sample));
+    for sample in samples {
+        record(&mut recorder, sample);
+    }
     let left_ns: Vec<u64> =
         clients.iter().map(|operations| operations.last().map_or(0, |(_, done_ms)| done_ms * MS)).collect();
     end_clients(&mut recorder, EndedBy::Iterations, &left_ns, admitted);

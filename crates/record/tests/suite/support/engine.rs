@@ -1,4 +1,10 @@
 //! A simulated engine that serves some operations at a time, and the clients that send them on schedule.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times and counts of a simulation are small and above 0"
+)]
+#![allow(clippy::struct_excessive_bools, reason = "a setup has independent properties")]
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +13,7 @@ use pacenote_record::{EndedBy, OperationTimes, Recorder, Sample, SampleType, Tas
 
 use super::{Race, end_clients, info, record, sample};
 
-/// Random numbers that are the same on every machine (SplitMix64).
+/// Random numbers that are the same on every machine (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 
