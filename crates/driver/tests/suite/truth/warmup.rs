@@ -88,14 +88,14 @@ fn a_window_begins_when_the_backlog_of_the_warm_up_is_gone() {
     }
 }
 
-/// Runs a race at 100/s with 64 clients on an engine that serves one request at a time, in 2 ms, and the first one in
+/// Runs a race at 100/s with 64 clients on an engine that serves one request at a time, in 7 ms, and the first one in
 /// `first_ms`; the warm-up takes 0.4 s.
 fn race_of_one_at_a_time(first_ms: u64, open_loop: bool, warmup_drain: bool) -> Finished {
     let free = Mutex::new(None);
     let server = Server::start(move |_, before| {
         let mut free = free.lock().unwrap();
         let now = Instant::now();
-        let service = Duration::from_millis(if before == 0 { first_ms } else { 2 });
+        let service = Duration::from_millis(if before == 0 { first_ms } else { 7 });
         let done = free.map_or(now, |free: Instant| free.max(now)) + service;
         *free = Some(done);
         Answer::from(success_response()).after(done - now)
@@ -111,20 +111,17 @@ fn race_of_one_at_a_time(first_ms: u64, open_loop: bool, warmup_drain: bool) -> 
 #[test]
 fn operations_that_wait_in_an_engine_for_a_slow_warm_up_are_counted() {
     for (open_loop, warmup_drain) in [(false, false), (true, false), (false, true)] {
-        // On a busy machine, as many may be in flight later by chance, but not every time.
-        let is_counted = |finished: &Finished| finished.task("search").warmup_backlog.in_engine >= 5;
-        let mut races = (0..6).map(|_| race_of_one_at_a_time(400, open_loop, warmup_drain));
-        let finished = races.find(is_counted).unwrap();
+        let finished = race_of_one_at_a_time(400, open_loop, warmup_drain);
         let result = finished.task("search");
         let backlog = result.warmup_backlog;
-        // The 39 that wait take 78 ms; as long as they do, more are in flight than later.
-        assert!(backlog.in_engine >= 5 && backlog.delayed >= backlog.in_engine, "{backlog:?}");
+        // While the 39 that wait take 273 ms, 27 others are due; more are in flight than later for about a second.
+        assert!(backlog.in_engine >= 20 && backlog.delayed >= backlog.in_engine, "{backlog:?}");
         assert!(backlog.marked && backlog.from_quantile.is_some(), "{backlog:?}");
-        let mut measured: Vec<&Sample> = finished.samples.iter().filter(|sample| !sample.warmup).collect();
-        measured.sort_by_key(|sample| sample.due);
-        // They are the first ones: those that are sent until as few are in flight as later.
-        let last_s = measured[usize::try_from(backlog.delayed).unwrap() - 1].due as f64 / 1e9;
-        assert_eq!(backlog.until_s, Some(last_s), "{backlog:?}");
+        // They are the first ones; of two that are sent at almost the same time, either may be the first.
+        let until_ns = backlog.until_s.unwrap() * 1e9;
+        let is_first = |sample: &&Sample| !sample.warmup && sample.due as f64 <= until_ns + 1.0;
+        let first = finished.samples.iter().filter(is_first).count() as u64;
+        assert!((backlog.delayed..=backlog.delayed + 3).contains(&first), "{first} {backlog:?}");
     }
 }
 
