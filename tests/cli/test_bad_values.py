@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from pacenote.cli.commands import COMMANDS, command_parser
 from pacenote.cli.console import Console
-from pacenote.cli.main import COMMANDS, add_general_options, command_module
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
 from pacenote.errors import PacenoteError, UsageError
@@ -82,24 +82,15 @@ HISTORIC = (
 """Command lines that were called a bug once."""
 
 
-def parser_of(command: str) -> Parser:
-    """Returns the parser of a command."""
-    module = command_module(command)
-    parser = Parser(command, COMMANDS[command], Console(), module.UNAVAILABLE_OPTIONS)
-    module.add_options(parser)
-    add_general_options(parser)
-    return parser
-
-
 def options_of(command: str) -> list[str]:
     """Returns the options of a command that take a value."""
-    parser = parser_of(command)
+    parser = command_parser(command, Console())
     return [f"--{name}" for name in parser.option_names() if parser.takes_value(f"--{name}")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_accepts_or_refuses_every_value(command: str) -> None:
-    parser = parser_of(command)
+    parser = command_parser(command, Console())
     names = options_of(command)
     assert names
     for name in names:
@@ -111,7 +102,7 @@ def test_every_option_accepts_or_refuses_every_value(command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_two_hyphens_are_the_value_that_they_are_in_a_configuration(command: str) -> None:
     """Before Python 3.13, argparse takes those of `--name=--` for the end of the options."""
-    parser = parser_of(command)
+    parser = command_parser(command, Console())
     for part in (*parser._actions, *parser._mutually_exclusive_groups):
         part.required = False
     for name in options_of(command):
@@ -228,7 +219,7 @@ def values_to_run(command: str, name: str) -> list[str]:
     """Returns the values that the parser accepts, which the command has to check, and one
     of those that the parser refuses before the command begins.
     """
-    parser = parser_of(command)
+    parser = command_parser(command, Console())
     accepted, refused = [], []
     for value in HOSTILE.values():
         try:

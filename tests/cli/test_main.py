@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli import main as main_module
+from pacenote.cli.commands import COMMANDS
 from pacenote.cli.console import Console
 from pacenote.errors import EngineError, TrackError
 from support.records import record
@@ -43,11 +44,11 @@ def test_start_up_imports_little(arguments):
 def test_help_lists_every_command(run):
     code, out, err = run("--help")
     assert (code, err) == (0, "")
-    for name in main_module.COMMANDS:
+    for name in COMMANDS:
         assert f"  {name} " in out
 
 
-@pytest.mark.parametrize("name", main_module.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(run, name):
     code, out, _ = run(name, "--help")
     assert code == 0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli import list as list_command
-from pacenote.cli import main as main_module
 from pacenote.cli import race
+from pacenote.cli.commands import COMMANDS, command_module
 from pacenote.cli.console import Console
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
@@ -118,9 +118,9 @@ def test_an_abbreviated_option_overrides_the_configuration(run, fake_race, home)
     assert requests[0].track is None
 
 
-@pytest.mark.parametrize("command", main_module.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_each_unavailable_option_has_a_way_out(command: str) -> None:
-    module = main_module.command_module(command)
+    module = command_module(command)
     assert all(option.hint for option in module.UNAVAILABLE_OPTIONS.values())
 
 
@@ -197,7 +197,7 @@ def test_an_option_that_saturate_refuses_is_not_in_its_help(run) -> None:
 
 
 def test_the_readme_names_everything_that_is_refused() -> None:
-    page = (Path(main_module.__file__).parents[3] / "README.md").read_text("utf-8")
+    page = (Path(race.__file__).parents[3] / "README.md").read_text("utf-8")
     section = page.partition("## What it does not do yet")[2].partition("\n## ")[0]
     refused = {*race.UNAVAILABLE_OPTIONS, *list_command.UNAVAILABLE_OPTIONS}
     assert len(refused) > 3

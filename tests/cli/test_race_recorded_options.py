@@ -89,7 +89,7 @@ RECORDED = {
     "arrivals": ("--arrivals=poisson", "pacing.arrivals"),
     "open_loop": ("--open-loop", "pacing.open_loop"),
     "max_connections": ("--max-connections=9", "pacing.max_connections"),
-    "spin": ("--spin=9", "pacing.spin_us"),
+    "spin_us": ("--spin=9", "pacing.spin_us"),
     "warmup_drain": ("--warmup-drain", "pacing.warmup_drain"),
 }
 """An example of each recorded option, and the key whose value it changes."""

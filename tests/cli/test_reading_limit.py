@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from pacenote.cli import import_races
+from pacenote.cli.commands import COMMANDS
 from pacenote.cli.console import Console
-from pacenote.cli.main import COMMANDS
 from pacenote.cli.reading_limit import DEFAULT_S, READERS, VARIABLE, file_limit, reading_limit
 
 

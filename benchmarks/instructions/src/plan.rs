@@ -58,8 +58,7 @@ pub fn plan(port: u16, kind: Kind, operations: u64, folder: &Path) -> Result<Pla
                     "verify_host": true, "server_name": null},
         },
         "others": [],
-        "driver": {"threads": 1, "on_error": "abort", "spin_us": 0, "samples": "all",
-            "scheduling": "normal", "warmup_drain": false},
+        "driver": {"threads": 1, "on_error": "abort", "samples": "all", "scheduling": "normal"},
         "tasks": [{
             "name": kind.name, "operation": kind.name, "operation_type": operation_type,
             "clients": kind.clients, "pacing": pacing, "open_loop": false,

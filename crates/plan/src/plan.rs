@@ -171,14 +171,16 @@ pub struct DriverSettings {
     pub threads: u32,
     /// How the race reacts to a failed request.
     pub on_error: OnError,
-    /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0 to never spin.
-    pub spin_us: u32,
     /// Which individual samples are kept.
     pub samples: SampleRetention,
-    /// Whether measured windows begin when the backlog of the warm-up is gone.
-    pub warmup_drain: bool,
     /// How the kernel schedules the threads that send requests and the one that watches them.
     pub scheduling: DriverScheduling,
+    /// How long before an operation is due its client stops sleeping and spins, in microseconds; 0 to never spin.
+    #[serde(default)]
+    pub spin_us: u32,
+    /// Whether measured windows begin when the backlog of the warm-up is gone.
+    #[serde(default)]
+    pub warmup_drain: bool,
 }
 
 /// How the kernel schedules the driver's threads.

@@ -276,8 +276,7 @@ mod tests {
                        "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
                                "verify_host": true, "server_name": null}},
             "others": [],
-            "driver": {"threads": 0, "on_error": "continue", "spin_us": 0, "samples": "all",
-            "scheduling": "normal", "warmup_drain": false},
+            "driver": {"threads": 0, "on_error": "continue", "samples": "all", "scheduling": "normal"},
             "tasks": [{
                 "name": "nap", "operation": "nap", "operation_type": "sleep", "clients": 1,
                 "pacing": {"kind": "unpaced"}, "open_loop": false, "bound": {"kind": "iterations", "warmup": 0, "measured": 1},

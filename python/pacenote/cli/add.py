@@ -38,15 +38,17 @@ def add_options(parser: Parser) -> None:
         "--chart-type",
         choices=_CHART_TYPES,
         help=f"type of the charts that it is about: {', '.join(_CHART_TYPES)} (default: all)",
+        harmless=True,
     )
-    parser.add_argument("--chart-name", help="chart that it is about (default: all)")
+    parser.add_argument("--chart-name", help="chart that it is about (default: all)", harmless=True)
     parser.add_argument(
         "--environment-name",
         default="local",
         help="environment that it is about (default: local, or env.name of rally.ini)",
+        harmless=True,
     )
     add_store_option(parser)
-    parser.add_flag("--dry-run", help="show what would be added, and add nothing")
+    parser.add_flag("--dry-run", help="show what would be added, and add nothing", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

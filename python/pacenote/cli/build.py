@@ -43,8 +43,8 @@ def add_options(parser: Parser) -> None:
         default="",
         help="plugins of the engine's repository to build, too",
     )
-    parser.add_flag("--quiet", help="show no progress")
-    parser.add_flag("--offline", help="fetch nothing")
+    parser.add_flag("--quiet", help="show no progress", harmless=True)
+    parser.add_flag("--offline", help="fetch nothing", harmless=True)
     parser.set_defaults(maven_mirror=None)
 
 

@@ -67,6 +67,7 @@ def add_options(parser: Parser) -> None:
     parser.add_flag(
         "--mixed-sides",
         help="compare sides whose races differ in engine, car, options or track (default: refuse)",
+        harmless=True,
     )
     parser.add_argument(
         "--primary",
@@ -76,6 +77,7 @@ def add_options(parser: Parser) -> None:
         metavar="METRICS",
         help="metrics that decide: throughput:index-append,p99:term (default: those of the track, or of each "
         "task throughput, or p90 of latency if it has a target rate, and its error rate)",
+        harmless=True,
     )
     add_quality_option(parser)
     parser.add_argument(
@@ -83,7 +85,15 @@ def add_options(parser: Parser) -> None:
         type=_percent,
         metavar="PERCENT",
         help="smallest change that matters (default: 3 for throughput, 5 for p50 and p90, 10 for p99)",
+        harmless=True,
     )
+    _add_gate_options(parser)
+    add_store_option(parser)
+    with parser.group("report"):
+        _add_report_options(parser)
+
+
+def _add_gate_options(parser: Parser) -> None:
     parser.add_argument(
         "--fail-on",
         metavar="WORD:METRIC",
@@ -92,6 +102,7 @@ def add_options(parser: Parser) -> None:
         help="exit with 3 if the word is said of a metric, or if it is void: worse:primary, "
         "probably-worse:p99:term, regression (the same as probably-worse), unclear, no-verdict, void or "
         "same; several by commas, or the option several times (default: never)",
+        harmless=True,
     )
     parser.add_argument(
         "--require",
@@ -100,10 +111,8 @@ def add_options(parser: Parser) -> None:
         action=Several,
         help="exit with 3 unless it is shown that the metrics became worse by less than this: no-worse:5%%, "
         "or no-worse:5%%:p99:term (default: nothing)",
+        harmless=True,
     )
-    add_store_option(parser)
-    with parser.group("report"):
-        _add_report_options(parser)
 
 
 def _add_report_options(parser: Parser) -> None:
@@ -113,18 +122,21 @@ def _add_report_options(parser: Parser) -> None:
         metavar="SIZE",
         help="short, the answer and the metrics that decide, or full, all metrics (default: short on a "
         "terminal, otherwise full)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-format",
         choices=FORMATS,
         metavar="FORMAT",
         help="markdown, csv with Rally's columns, csv-full with all, json or junit (default: markdown)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-numbers-align",
         choices=("right", "center", "left", "decimal"),
         default="decimal",
         help="how values are aligned: right, center, left or decimal (default: decimal)",
+        harmless=True,
     )
     parser.add_argument(
         "--html",
@@ -135,7 +147,9 @@ def _add_report_options(parser: Parser) -> None:
         help=f"write the comparison as a page to this file, or to {PAGE}, and print its path in place of the "
         "comparison",
     )
-    parser.add_argument("--show-in-report", help=argparse.SUPPRESS)  # Rally accepts and ignores it.
+    parser.add_argument(
+        "--show-in-report", help=argparse.SUPPRESS, harmless=True
+    )  # Rally accepts and ignores it.
     parser.add_argument(
         "--report-file",
         type=values.output_file,

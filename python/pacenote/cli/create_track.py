@@ -27,7 +27,11 @@ def add_options(parser: Parser) -> None:
     chosen.add_argument("--indices", help="names or patterns of indices: a,b-*")
     chosen.add_argument("--data-streams", help="names or patterns of data streams: a,b-*")
     parser.add_argument(
-        "--batch-size", type=values.positive, default=1000, help="documents per read request (default: 1000)"
+        "--batch-size",
+        type=values.positive,
+        default=1000,
+        help="documents per read request (default: 1000)",
+        harmless=True,
     )
     parser.add_argument(
         "--target-hosts",
@@ -47,8 +51,8 @@ def add_options(parser: Parser) -> None:
         default=Path("tracks"),
         help="folder in which the folder of the track is created (default: ./tracks)",
     )
-    parser.add_flag("--offline", help="no effect; accepted because Rally has it")
-    parser.add_flag("--quiet", help="show no progress")
+    parser.add_flag("--offline", help="no effect; accepted because Rally has it", harmless=True)
+    parser.add_flag("--quiet", help="show no progress", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
         "an experiment may be a search; for data, names of data sets",
     )
     add_store_option(parser)
-    parser.add_flag("--dry-run", help="show what would be deleted, and delete nothing")
+    parser.add_flag("--dry-run", help="show what would be deleted, and delete nothing", harmless=True)
     for name in ("--track-repository", "--track-path", "--track-revision"):  # Rally accepts and ignores them.
         parser.add_argument(name, help=argparse.SUPPRESS)
 

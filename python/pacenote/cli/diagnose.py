@@ -49,15 +49,22 @@ def add_options(parser: Parser) -> None:
             metavar="SIZE",
             help="short, the first cause on a screen, or full, all findings with their evidence and why the "
             "other rules did not fire (default: short on a terminal, otherwise full)",
+            harmless=True,
         )
         parser.add_argument(
-            "--full", dest="report", action="store_const", const="full", help="the same as --report=full"
+            "--full",
+            dest="report",
+            action="store_const",
+            const="full",
+            help="the same as --report=full",
+            harmless=True,
         )
         parser.add_argument(
             "--report-format",
             choices=("markdown", "json"),
             metavar="FORMAT",
             help="markdown or json (default: text on a terminal, otherwise markdown)",
+            harmless=True,
         )
         parser.add_argument(
             "--report-file",

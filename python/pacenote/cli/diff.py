@@ -41,7 +41,11 @@ def add_options(parser: Parser) -> None:
         "second", metavar="RACE", help=f"{help_text}; the same race: what changed while it ran"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the output (default: text)"
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the output (default: text)",
+        harmless=True,
     )
 
 

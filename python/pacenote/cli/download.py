@@ -58,9 +58,11 @@ def add_options(parser: Parser) -> None:
     add_param_options(parser)
     add_challenge_option(parser)
     add_filter_options(parser)
-    parser.add_flag("--test-mode", help="download only the small files that a race with --test-mode uses")
+    parser.add_flag(
+        "--test-mode", help="download only the small files that a race with --test-mode uses", harmless=True
+    )
     add_corpus_options(parser)
-    parser.add_flag("--quiet", help="show no progress")
+    parser.add_flag("--quiet", help="show no progress", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

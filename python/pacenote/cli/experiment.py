@@ -54,6 +54,7 @@ def add_options(parser: Parser) -> None:
         choices=("text", "markdown", "json", "junit"),
         metavar="FORMAT",
         help="text, markdown, json or junit (default: text)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-file",
@@ -77,6 +78,7 @@ def add_options(parser: Parser) -> None:
         action=Several,
         help="run, resume, report: exit with 3 if the word is said of a metric of a contender, or if it is "
         "void, as in `pacenote compare`: worse:primary (default: never)",
+        harmless=True,
     )
     parser.add_argument(
         "--require",
@@ -85,9 +87,10 @@ def add_options(parser: Parser) -> None:
         action=Several,
         help="run, resume, report: exit with 3 unless it is shown that the metrics of each contender became "
         "worse by less than this, as in `pacenote compare`: no-worse:5%% (default: nothing)",
+        harmless=True,
     )
     add_quality_option(parser, "run, report: ")
-    parser.add_flag("--quiet", help="show no progress; the answer is still printed")
+    parser.add_flag("--quiet", help="show no progress; the answer is still printed", harmless=True)
 
 
 def _add_run_options(parser: Parser) -> None:
@@ -117,14 +120,18 @@ def _add_run_options(parser: Parser) -> None:
         type=values.positive,
         metavar="N",
         help="run: number of blocks, in place of that of the file",
+        harmless=True,
     )
-    parser.add_flag("--dry-run", help="print the planned races and their hours without running them")
+    parser.add_flag(
+        "--dry-run", help="print the planned races and their hours without running them", harmless=True
+    )
     add_adopt_option(parser, "an experiment")
     parser.add_argument(
         "--budget",
         default="",
         metavar="TIME",
         help="run: time of all races, such as 2h (default: as in the file); resume: time from now on",
+        harmless=True,
     )
 
 

@@ -39,6 +39,7 @@ def add_options(parser: Parser) -> None:
         choices=tuple(_DESTINATIONS),
         metavar="FORMAT",
         help="json, csv, parquet or openmetrics (default: as the name of --output ends, otherwise json)",
+        harmless=True,
     )
     parser.add_argument(
         "--output",

@@ -38,12 +38,14 @@ def add_options(parser: Parser) -> None:
         action="store_true",
         help="also show JVMs that did not collect, such as those that start an engine (default: only if "
         "none of a log did)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-format",
         choices=("markdown", "csv", "json"),
         metavar="FORMAT",
         help="markdown, csv or json with all figures (default: a table on a terminal, otherwise markdown)",
+        harmless=True,
     )
 
 

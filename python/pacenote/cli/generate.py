@@ -32,12 +32,14 @@ def add_options(parser: Parser) -> None:
         type=values.positive,
         required=True,
         help="total number of documents in all files",
+        harmless=True,
     )
     parser.add_argument(
         "--seed",
         type=values.seed,
         default=42,
         help="seed of the random numbers; equal seeds give equal documents (default: 42)",
+        harmless=True,
     )
     parser.add_argument(
         "--output-path",
@@ -45,7 +47,7 @@ def add_options(parser: Parser) -> None:
         default=Path(),
         help="folder to write to (default: the current one)",
     )
-    parser.add_flag("--quiet", help="show no progress")
+    parser.add_flag("--quiet", help="show no progress", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

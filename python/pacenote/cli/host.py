@@ -41,7 +41,11 @@ def add_options(parser: Parser) -> None:
         help="folders whose disks are checked, such as those of an engine (default: PACENOTE_HOME)",
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the output (default: text)"
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the output (default: text)",
+        harmless=True,
     )
 
 

@@ -89,6 +89,7 @@ def add_options(parser: Parser) -> None:
         type=values.tags,
         default={},
         help="tags stored with every race, in addition to its own: k:v,k2:v2 (default: none)",
+        harmless=True,
     )
 
 

@@ -34,7 +34,7 @@ def add_options(parser: Parser) -> None:
     add_param_options(parser)
     add_challenge_option(parser)
     add_filter_options(parser)
-    parser.add_flag("--quiet", help="do not report where the track comes from")
+    parser.add_flag("--quiet", help="do not report where the track comes from", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

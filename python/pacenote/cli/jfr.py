@@ -51,6 +51,7 @@ def add_options(parser: Parser) -> None:
         "--task",
         default="",
         help="only events in the measured part of this task of the race (default: all)",
+        harmless=True,
     )
     parser.add_argument(
         "--node", default="", metavar="NAME", help="node of the race, if it has recordings of several"
@@ -80,6 +81,7 @@ def _add_selection(parser: Parser) -> None:
         metavar="EVENT",
         help=f"kind of events: {', '.join(_EVENTS)} (default: cpu for graphs and stacks; tables of all but "
         "native and wait)",
+        harmless=True,
     )
     parser.add_argument(
         "--thread",
@@ -88,6 +90,7 @@ def _add_selection(parser: Parser) -> None:
         default=(),
         metavar="NAME,…",
         help="only threads whose names contain one of these, such as bulk (default: all)",
+        harmless=True,
     )
     parser.add_argument(
         "--class",
@@ -95,6 +98,7 @@ def _add_selection(parser: Parser) -> None:
         default="",
         metavar="CLASS",
         help="only allocations of this class, or waits for its locks, such as byte[] (default: all)",
+        harmless=True,
     )
     for name, text in (("--from", "only events since this time"), ("--to", "only events before it")):
         parser.add_argument(
@@ -104,6 +108,7 @@ def _add_selection(parser: Parser) -> None:
             metavar="TIME",
             help=f"{text}: seconds since the start of the recording, or a time in UTC such as "
             "2025-01-31T23:59:59 (default: all)",
+            harmless=True,
         )
 
 
@@ -119,18 +124,20 @@ def _add_outputs(parser: Parser) -> None:
             metavar="FILE",
             help=f"{text}; - is standard output (default: none)",
         )
-    parser.add_flag("--by-thread", help="show the stacks of each thread apart")
+    parser.add_flag("--by-thread", help="show the stacks of each thread apart", harmless=True)
     parser.add_argument(
         "--limit",
         type=values.count,
         default=_ROWS,
         help=f"maximum number of rows of a table in Markdown; 0 for all (default: {_ROWS})",
+        harmless=True,
     )
     parser.add_argument(
         "--report-format",
         choices=("markdown", "csv", "json"),
         metavar="FORMAT",
         help="print the tables as markdown, csv or json (default: markdown, or none if stacks are written)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-file",

@@ -27,21 +27,32 @@ def add_options(parser: Parser) -> None:
     """Adds Rally's options of `list`."""
     parser.add_argument("what", metavar="WHAT", help=f"what to list: {', '.join(LISTS)}")
     parser.add_argument(
-        "--limit", type=values.count, default=10, help="maximum number of races or annotations (default: 10)"
+        "--limit",
+        type=values.count,
+        default=10,
+        help="maximum number of races or annotations (default: 10)",
+        harmless=True,
     )
     parser.add_argument("--track", help="list only races or annotations of this track")
-    parser.add_argument("--challenge", help="list only races of this challenge")
+    parser.add_argument("--challenge", help="list only races of this challenge", harmless=True)
     parser.add_argument(
-        "--benchmark-name", help="list only races with this user tag 'name' or 'benchmark-name'"
+        "--benchmark-name",
+        help="list only races with this user tag 'name' or 'benchmark-name'",
+        harmless=True,
     )
-    parser.add_argument("--from-date", type=values.day, help="list nothing from before this day (yyyyMMdd)")
-    parser.add_argument("--to-date", type=values.day, help="list nothing from after this day (yyyyMMdd)")
+    parser.add_argument(
+        "--from-date", type=values.day, help="list nothing from before this day (yyyyMMdd)", harmless=True
+    )
+    parser.add_argument(
+        "--to-date", type=values.day, help="list nothing from after this day (yyyyMMdd)", harmless=True
+    )
     parser.add_argument(
         *("--user-tags", "--user-tag"),
         dest="user_tags",
         type=values.tags,
         default={},
         help="list only races with these tags (k:v,k2:v2)",
+        harmless=True,
     )
     parser.add_argument(
         "--track-path",
@@ -58,12 +69,16 @@ def add_options(parser: Parser) -> None:
         "--distribution-version", help="list tracks, cars or plugins for this version of Elasticsearch"
     )
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the list (default: text)"
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the list (default: text)",
+        harmless=True,
     )
     parser.add_argument("--rules", type=values.path, help="list the rules in this folder, too")
     add_store_option(parser)
-    parser.add_flag("--quiet", help="print nothing but the list")
-    parser.add_flag("--offline", help="download nothing")
+    parser.add_flag("--quiet", help="print nothing but the list", harmless=True)
+    parser.add_flag("--offline", help="download nothing", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

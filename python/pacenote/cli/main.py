@@ -7,63 +7,23 @@ quickly.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
-import importlib
 import os
 import stat
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
+from pacenote.cli.commands import COMMANDS, command_module, command_parser
 from pacenote.cli.console import Console
-from pacenote.cli.options.command_trust import FLAG, trusted_for_command
+from pacenote.cli.options.command_trust import trusted_for_command
 from pacenote.cli.options.secrets import hide_option_secrets
 from pacenote.cli.options.words import warn_of_words
 from pacenote.cli.parser import Parser, similar
 from pacenote.cli.reading_limit import reading_limit
 from pacenote.errors import Interrupted, PacenoteError, UsageError
-
-COMMANDS = {
-    "race": "run a race: start an engine or use a cluster, put load on it, report",
-    "list": "list races, running nodes, tracks, cars and more",
-    "info": "show a track: its data, challenges and tasks",
-    "validate-track": "check a track without running it",
-    "render-track": "print the JSON that the templates of a track render to",
-    "download": "download an engine or the data of a track before a race",
-    "build": "build an engine from its sources",
-    "install": "install an engine that `pacenote start` starts",
-    "start": "start an engine that keeps running",
-    "stop": "stop an engine that `pacenote start` started",
-    "create-track": "create a track from indices or data streams of a cluster",
-    "saturate": "find the highest rate at which a task meets an objective",
-    "experiment": "race several configurations by a design, and answer one question",
-    "tune": "search for better settings, and confirm what is found",
-    "report": "print the report of a stored race",
-    "compare": "is the contender better than the baseline, by how much, and how sure is that",
-    "trend": "find where the metrics of a track changed over its races, and fail on a regression",
-    "diagnose": "say what made a race slow, from its evidence, and what to try",
-    "diff": "compare the configuration of two races: engine, JVM, machine, options",
-    "export": "write races as JSON, CSV, Parquet or OpenMetrics text, for other programs",
-    "import": "store races of Rally or OpenSearch Benchmark, to judge and compare them",
-    "gc": "print the statistics of GC logs: pauses, stops, allocation, several side by side",
-    "jfr": "show recordings of the JVM's Flight Recorder: allocation, methods, locks, flame graphs",
-    "host": "print and check this machine: what hurts an engine, and how to change it",
-    "trust": "use all settings of a folder's pacenote.toml, which are code and addresses",
-    "serve": "show the stored races in a browser: reports, comparisons, running races",
-    "delete": "delete stored races or annotations",
-    "add": "add an annotation to the results of a day",
-    "generate": "generate the documents of a track's corpus",
-}
-"""Commands with their purpose. The module of a command has its name, unless `_MODULES` has another one, and
-defines `UNAVAILABLE_OPTIONS`, `add_options` and `run`.
-"""
-
-_MODULES = {"import": "import_races"}
-"""Commands whose names are words of Python, with their modules."""
 
 _DEFECT_EXIT_CODE = 64
 
@@ -164,9 +124,7 @@ def _run(arguments: list[str], console: Console, *, owns_process: bool) -> int:
 
     _check_current_folder()
     command = command_module(_known_command(name))
-    parser = Parser(name, COMMANDS[name], console, command.UNAVAILABLE_OPTIONS)
-    command.add_options(parser)
-    add_general_options(parser)
+    parser = command_parser(name, console)
     rest = parser.expanded(rest)
     with trusted_for_command(rest):
         # What follows `--` is no option.
@@ -193,23 +151,6 @@ def _claim_home() -> None:
     from pacenote.system.own_home import claim_home
 
     claim_home(default_home())
-
-
-def command_module(name: str) -> ModuleType:
-    """Returns the module of a command, one of `COMMANDS`."""
-    return importlib.import_module(f"pacenote.cli.{_MODULES.get(name) or name.replace('-', '_')}")
-
-
-def add_general_options(parser: Parser) -> None:
-    """Adds the options that every command has."""
-    with parser.group("advanced"):
-        parser.add_argument("--configuration-name", help="read Rally's rally-NAME.ini instead of rally.ini")
-        parser.add_argument("--debug", action="store_true", help="show stack traces of errors")
-        # In the reference only: it would lengthen the help of all commands.
-        parser.add_argument(FLAG, action="store_true", help=argparse.SUPPRESS)
-        for flag in ("--quiet", "--offline"):  # Rally has them for every command.
-            if not parser.has_option(flag):
-                parser.add_flag(flag, help=argparse.SUPPRESS)
 
 
 def _check_current_folder() -> None:

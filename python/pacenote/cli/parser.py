@@ -72,6 +72,7 @@ class Parser(argparse.ArgumentParser):
         self._groups: dict[str, argparse._ArgumentGroup] = {}
         self._open_group: argparse._ArgumentGroup | None = None
         self._given: dict[str, GivenOption] = {}
+        self._harmless: set[str] = set()
         for name, option in unavailable.items():
             self.add_argument(name, action=_Unavailable, option=option)
         with self.group("advanced"):
@@ -91,15 +92,28 @@ class Parser(argparse.ArgumentParser):
         finally:
             self._open_group = outer
 
-    def add_argument(self, *names: str, **settings: Any) -> argparse.Action:
-        """Adds an option to the open group, if there is one."""
-        if self._open_group is None:
-            return super().add_argument(*names, **settings)
-        return self._open_group.add_argument(*names, **settings)
+    def add_argument(self, *names: str, harmless: bool = False, **settings: Any) -> argparse.Action:
+        """Adds an option to the open group, if there is one.
 
-    def add_flag(self, name: str, help: str, *, default: bool = False) -> None:  # noqa: A002  # argparse's name
+        A `harmless` one is used from a `pacenote.toml` that is not trusted: its values name no program, code,
+        address, or path that is read or written, and select nothing that is changed or removed.
+        """
+        add = super().add_argument if self._open_group is None else self._open_group.add_argument
+        action = add(*names, **settings)
+        if harmless:
+            self._harmless.update(names)
+        return action
+
+    def add_flag(
+        self,
+        name: str,
+        help: str,  # noqa: A002  # argparse's name
+        *,
+        default: bool = False,
+        harmless: bool = False,
+    ) -> None:
         """Adds `--name`, and `--no-name`, which overrides the configuration."""
-        self.add_argument(name, action=_Flag, help=help, default=default)
+        self.add_argument(name, action=_Flag, help=help, default=default, harmless=harmless)
 
     def hide(self, name: str) -> None:
         """Leaves an option that the command refuses out of its help."""
@@ -187,6 +201,12 @@ class Parser(argparse.ArgumentParser):
     def option_names(self) -> list[str]:
         """Returns the names of all options that are not refused, without their dashes."""
         return [name.removeprefix("--") for name in self._available() if name.startswith("--")]
+
+    def harmless_names(self) -> frozenset[str]:
+        """Returns the names of the options that are used from a file which is not trusted, without their
+        dashes.
+        """
+        return frozenset(name.removeprefix("--") for name in self._harmless)
 
     def configure(self, name: str, value: object, origin: str) -> bool:
         """Makes a configured value the option's default, and returns whether that changes it.

@@ -282,13 +282,7 @@ def _pacing(options: argparse.Namespace) -> PacingOptions:
             "--max-connections needs --open-loop",
             hint="without it, each client has its own connection and schedule",
         )
-    return PacingOptions(
-        open_loop=options.open_loop,
-        max_connections=options.max_connections,
-        arrivals=options.arrivals,
-        spin_us=options.spin,
-        warmup_drain=options.warmup_drain,
-    )
+    return PacingOptions(**{name: getattr(options, name) for name in PacingOptions.__struct_fields__})
 
 
 def _add_track_options(parser: Parser) -> None:
@@ -298,10 +292,14 @@ def _add_track_options(parser: Parser) -> None:
     add_filter_options(parser)
     with parser.group("track"):
         parser.add_flag(
-            "--test-mode", help="run all tasks briefly and with little data, to check that they work"
+            "--test-mode",
+            help="run all tasks briefly and with little data, to check that they work",
+            harmless=True,
         )
-        parser.add_flag("--enable-assertions", help="check the assertions of operations")
-        parser.add_flag("--dry-run", help="print the steps of the race without sending a request")
+        parser.add_flag("--enable-assertions", help="check the assertions of operations", harmless=True)
+        parser.add_flag(
+            "--dry-run", help="print the steps of the race without sending a request", harmless=True
+        )
     add_corpus_options(parser)
     add_flavor_options(parser)
 
@@ -338,6 +336,7 @@ def _add_race_options(parser: Parser) -> None:
             metavar="ACTION",
             help="after a failure: continue, continue-on-network or abort (default: continue, or abort "
             "if the operation is administrative)",
+            harmless=True,
         )
         parser.add_argument(
             "--max-error-rate",
@@ -345,6 +344,7 @@ def _add_race_options(parser: Parser) -> None:
             metavar="PERCENT",
             default=0.01,
             help="error rate above which the race is void (default: 1)",
+            harmless=True,
         )
         parser.add_argument(
             "--max-shortfall",
@@ -352,6 +352,7 @@ def _add_race_options(parser: Parser) -> None:
             metavar="PERCENT",
             default=MAX_SHORTFALL,
             help="missing its target rate by more makes a task suspect (default: 5)",
+            harmless=True,
         )
         parser.add_argument(
             "--seed",
@@ -359,6 +360,7 @@ def _add_race_options(parser: Parser) -> None:
             metavar="N",
             default=42,
             help="seed of data and schedule (default: 42; a search draws one)",
+            harmless=True,
         )
         parser.add_argument(
             "--driver-threads",
@@ -366,6 +368,7 @@ def _add_race_options(parser: Parser) -> None:
             metavar="N",
             default=0,
             help="threads that send requests (default: one per core)",
+            harmless=True,
         )
         add_driver_cpus_option(parser)
         parser.add_argument(
@@ -376,6 +379,9 @@ def _add_race_options(parser: Parser) -> None:
             help="how sending threads are scheduled: auto (real-time if permitted), realtime or normal "
             "(default: auto)",
         )
+
+
+def _add_record_options(parser: Parser) -> None:
     with parser.group("report"):
         parser.add_argument("--race-id", help="id of the race (default: a new uuid)")
         parser.add_argument(
@@ -384,18 +390,17 @@ def _add_race_options(parser: Parser) -> None:
             type=values.tags,
             default={},
             help="tags stored with the race: k:v,k2:v2 (default: none)",
+            harmless=True,
         )
-
-
-def _add_record_options(parser: Parser) -> None:
     with parser.group("advanced"):
         add_maven_mirror(parser)
-        parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS)
+        parser.add_flag("--skip-rest-api-check", help=argparse.SUPPRESS, harmless=True)
         parser.add_argument(
             "--environment-name",
             metavar="NAME",
             default="local",
             help="environment stored with the race (default: local, or env.name of rally.ini)",
+            harmless=True,
         )
         parser.add_argument(
             "--samples",
@@ -403,12 +408,15 @@ def _add_record_options(parser: Parser) -> None:
             metavar="WHICH",
             default="auto",
             help="stored samples: all, none, or auto, the first 20 million of each task (default: auto)",
+            harmless=True,
         )
-        parser.add_argument("--effective-start-date", type=values.moment, help=argparse.SUPPRESS)
+        parser.add_argument(
+            "--effective-start-date", type=values.moment, help=argparse.SUPPRESS, harmless=True
+        )
         parser.add_flag(
             "--kill-running-processes", help="no effect: a race does not touch processes of other races"
         )
-        parser.add_flag("--quiet", help="show no progress; the report is still printed")
+        parser.add_flag("--quiet", help="show no progress; the report is still printed", harmless=True)
 
 
 def _add_pacing_options(parser: Parser) -> None:
@@ -419,26 +427,32 @@ def _add_pacing_options(parser: Parser) -> None:
             metavar="SCHEDULE",
             help=f"arrivals of tasks with a target rate: {', '.join(BUILT_IN_SCHEDULES)} (default: as in the "
             "track)",
+            harmless=True,
         )
         parser.add_flag(
             "--open-loop",
             help="clients of a task with a target rate share its schedule, so slow replies do not delay it",
+            harmless=True,
         )
         parser.add_argument(
             "--max-connections",
             type=values.clients,
             metavar="N",
             help="connections of each open-loop task (default: its number of clients)",
+            harmless=True,
         )
         parser.add_argument(
             "--spin",
+            dest="spin_us",
             type=values.microseconds,
             default=DEFAULT_SPIN_US,
             metavar="US",
             help="spin this many microseconds before an operation is due: less lateness, more CPU time "
             f"(default: {DEFAULT_SPIN_US})",
+            harmless=True,
         )
         parser.add_flag(
             "--warmup-drain",
             help="begin to measure when the backlog of the warm-up is gone, at the latest halfway",
+            harmless=True,
         )

@@ -29,7 +29,11 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--output-path", type=values.output_file, help="write to this file in place of standard output"
     )
-    parser.add_flag("--quiet", help="do not report where the track comes from or where the output is written")
+    parser.add_flag(
+        "--quiet",
+        help="do not report where the track comes from or where the output is written",
+        harmless=True,
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

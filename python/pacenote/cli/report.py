@@ -28,7 +28,7 @@ def add_options(parser: Parser) -> None:
     """Adds the race and Rally's report options."""
     parser.add_argument("race", metavar="RACE", help="id of the race, a unique prefix of it, or 'latest'")
     add_report_options(parser)
-    parser.add_flag("--full", help="show all figures; the same as --report=full")
+    parser.add_flag("--full", help="show all figures; the same as --report=full", harmless=True)
     with parser.group("report"):
         parser.add_argument(
             "--html",

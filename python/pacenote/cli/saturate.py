@@ -52,7 +52,9 @@ def add_options(parser: Parser) -> None:
 
 def _add_search_options(parser: Parser) -> None:
     parser.add_argument(
-        "--task", help="name of the task (default: the last of the challenge that is not administrative)"
+        "--task",
+        help="name of the task (default: the last of the challenge that is not administrative)",
+        harmless=True,
     )
     parser.add_argument(
         "--objective",
@@ -60,15 +62,22 @@ def _add_search_options(parser: Parser) -> None:
         metavar="LIMITS",
         help="latency limits: p99:100ms,p50:20ms; in ms without a unit (default: none; the engine must only "
         "keep up)",
+        harmless=True,
     )
     parser.add_argument(
         "--start-rate",
         type=values.above_zero,
         metavar="OPS",
         help="first rate in ops/s (default: the lowest that --probe-time suffices for, at least 10)",
+        harmless=True,
     )
     parser.add_argument(
-        "--min-rate", type=values.above_zero, default=0.1, metavar="OPS", help="lowest rate in ops/s (0.1)"
+        "--min-rate",
+        type=values.above_zero,
+        default=0.1,
+        metavar="OPS",
+        help="lowest rate in ops/s (0.1)",
+        harmless=True,
     )
     parser.add_argument(
         "--max-rate",
@@ -76,6 +85,7 @@ def _add_search_options(parser: Parser) -> None:
         default=1e6,
         metavar="OPS",
         help="highest rate in ops/s (1000000)",
+        harmless=True,
     )
     parser.add_argument(
         "--precision",
@@ -83,6 +93,7 @@ def _add_search_options(parser: Parser) -> None:
         default=3.0,
         metavar="PERCENT",
         help="width of the answer in percent (3)",
+        harmless=True,
     )
     _add_run_options(parser)
 
@@ -94,6 +105,7 @@ def _add_run_options(parser: Parser) -> None:
         default=20.0,
         metavar="S",
         help="measured seconds of a probe (20)",
+        harmless=True,
     )
     parser.add_argument(
         "--probe-warmup",
@@ -101,6 +113,7 @@ def _add_run_options(parser: Parser) -> None:
         default=5.0,
         metavar="S",
         help="warm-up seconds of a probe (5)",
+        harmless=True,
     )
     parser.add_argument(
         "--sweep-clients",
@@ -109,6 +122,7 @@ def _add_run_options(parser: Parser) -> None:
         metavar="N",
         help="after the search, the task also runs in a closed loop, in which clients wait for responses, "
         "with 1, 2, 4, … up to this number of clients; 0, or from 6 (default: 32)",
+        harmless=True,
     )
     parser.add_argument(
         "--sweep-time",
@@ -116,6 +130,7 @@ def _add_run_options(parser: Parser) -> None:
         default=5.0,
         metavar="S",
         help="measured seconds of each level (5)",
+        harmless=True,
     )
     parser.add_argument(
         "--prepare",

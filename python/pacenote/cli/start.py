@@ -38,7 +38,11 @@ def add_options(parser: Parser) -> None:
     parser.add_argument("--race-id", help="the race that the engine is started for")
     add_installation_options(parser)
     parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the output (default: text)"
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the output (default: text)",
+        harmless=True,
     )
 
 

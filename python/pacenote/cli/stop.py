@@ -22,12 +22,18 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--installation-id", default="", help="the installation to stop (default: the one that runs)"
     )
-    parser.add_flag("--preserve-install", help="keep the installation and its data, to start it again")
-    parser.add_flag("--skip-telemetry", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--format", choices=("text", "json"), default="text", help="format of the output (default: text)"
+    parser.add_flag(
+        "--preserve-install", help="keep the installation and its data, to start it again", harmless=True
     )
-    parser.add_flag("--quiet", help="no effect: there is no progress")
+    parser.add_flag("--skip-telemetry", help=argparse.SUPPRESS, harmless=True)
+    parser.add_argument(
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="format of the output (default: text)",
+        harmless=True,
+    )
+    parser.add_flag("--quiet", help="no effect: there is no progress", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -67,31 +67,48 @@ def add_options(parser: Parser) -> None:
         f"the configuration of the newest one); after the word {_ACCEPT}, their regressions are accepted",
     )
     parser.add_argument(
-        "--reason", metavar="TEXT", help=f"why `{_ACCEPT}` accepts the regressions, stored as annotations"
+        "--reason",
+        metavar="TEXT",
+        help=f"why `{_ACCEPT}` accepts the regressions, stored as annotations",
+        harmless=True,
     )
     parser.add_argument("--track", help="look at races of this track")
-    parser.add_argument("--challenge", help="look at races of this challenge")
+    parser.add_argument("--challenge", help="look at races of this challenge", harmless=True)
     parser.add_argument(
         *("--user-tags", "--user-tag"),
         dest="user_tags",
         type=values.tags,
         default={},
         help="look at races with these tags (k:v,k2:v2)",
+        harmless=True,
     )
-    parser.add_argument("--from-date", type=values.day, help="look at no race before this day (yyyyMMdd)")
-    parser.add_argument("--to-date", type=values.day, help="look at no race after this day (yyyyMMdd)")
+    parser.add_argument(
+        "--from-date", type=values.day, help="look at no race before this day (yyyyMMdd)", harmless=True
+    )
+    parser.add_argument(
+        "--to-date", type=values.day, help="look at no race after this day (yyyyMMdd)", harmless=True
+    )
     parser.add_argument(
         "--last",
         type=values.positive,
         default=_MAX_RACES,
         metavar="COUNT",
         help=f"maximum number of races, the newest ones (default: {_MAX_RACES})",
+        harmless=True,
     )
     _add_judging_options(parser)
     add_store_option(parser)
+    _add_report_options(parser)
+
+
+def _add_report_options(parser: Parser) -> None:
     with parser.group("report"):
         parser.add_argument(
-            "--report-format", choices=FORMATS, metavar="FORMAT", help="text, json or csv (default: text)"
+            "--report-format",
+            choices=FORMATS,
+            metavar="FORMAT",
+            help="text, json or csv (default: text)",
+            harmless=True,
         )
         parser.add_argument(
             "--report-file",
@@ -117,12 +134,14 @@ def _add_judging_options(parser: Parser) -> None:
         action=Several,
         default=(),
         help="metrics to look at: throughput:index-append,p99:term (default: those that decide comparisons)",
+        harmless=True,
     )
     parser.add_argument(
         "--smallest-effect",
         type=_percent,
         metavar="PERCENT",
         help="smallest change that matters (default: 3 for throughput, 5 for p50 and p90, 10 for p99)",
+        harmless=True,
     )
     add_quality_option(parser)
     parser.add_argument(
@@ -131,18 +150,21 @@ def _add_judging_options(parser: Parser) -> None:
         default=_NEW_RACES,
         metavar="COUNT",
         help=f"a change is new if it was not found yet so many races ago (default: {_NEW_RACES})",
+        harmless=True,
     )
     parser.add_argument(
         "--since",
         type=values.day,
         metavar="DAY",
         help="only what was not found before this day is new, and a regression (yyyyMMdd)",
+        harmless=True,
     )
     parser.add_argument(
         "--max-age",
         type=duration,
         metavar="TIME",
         help="the newest race may be so old, as 36h; with an older one, --fail-on fails (default: any age)",
+        harmless=True,
     )
     parser.add_argument(
         "--fail-on",
@@ -153,6 +175,7 @@ def _add_judging_options(parser: Parser) -> None:
         help="exit with 3 on a regression (regression, or probably-worse), on one that is more than probable "
         "(worse), or only on a drift that becomes worse (drift), and if the newest races cannot be used; "
         "several by commas (default: never)",
+        harmless=True,
     )
 
 

@@ -52,6 +52,7 @@ def add_options(parser: Parser) -> None:
             default="",
             metavar="METRIC",
             help="metric that is to become better, such as throughput:index-append or p99:term",
+            harmless=True,
         )
         parser.add_argument(
             "--constraint",
@@ -59,6 +60,7 @@ def add_options(parser: Parser) -> None:
             default=(),
             metavar="LIMIT",
             help='limit that a winner must keep, such as "p99:term<50ms"; can be repeated (default: none)',
+            harmless=True,
         )
         add_quality_option(parser)
         parser.add_argument(
@@ -69,6 +71,7 @@ def add_options(parser: Parser) -> None:
             default="",
             metavar="TIME",
             help="time of all races, such as 2h, with the confirmation; resume: time from now on",
+            harmless=True,
         )
         parser.add_argument(
             "--html",

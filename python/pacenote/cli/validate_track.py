@@ -31,7 +31,7 @@ def add_options(parser: Parser) -> None:
     add_param_options(parser)
     add_challenge_option(parser)
     add_flavor_options(parser)
-    parser.add_flag("--quiet", help="print nothing if the track is valid")
+    parser.add_flag("--quiet", help="print nothing if the track is valid", harmless=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pacenote.compare.pairing import HALF_TAG
 from pacenote.model.codec import encode
 from pacenote.model.comparison import ComparedRace
-from pacenote.model.driving_options import WARMUP_DRAIN, driving_options, target_text
+from pacenote.model.driving_options import driving_options, target_text
+from pacenote.model.pacing_options import WARMUP_DRAIN
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.user_tags import tag_texts
 

@@ -8,9 +8,6 @@ from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedClient
 from pacenote.model.target_rate import TargetRate
 
-WARMUP_DRAIN = "warm-up drain"
-"""The name of the option that lets the measured window wait for the backlog of the warm-up."""
-
 
 def driving_options(record: RaceRecord) -> Mapping[str, str]:
     """Returns these options by their names in messages, without those that are not set.
@@ -33,11 +30,8 @@ def target_text(target: TargetRate | None, *, with_arrivals: bool = True) -> str
 
 
 def _pacing(pacing: PacingOptions) -> Iterator[tuple[str, object]]:
-    yield "open loop", pacing.open_loop
-    yield "max connections", pacing.max_connections
-    yield "arrivals", pacing.arrivals
-    yield "spin time in µs", pacing.spin_us
-    yield WARMUP_DRAIN, pacing.warmup_drain
+    for name in pacing.__struct_fields__:
+        yield pacing.titles.get(name, name.replace("_", " ")), getattr(pacing, name)
 
 
 def _client(client: RecordedClient) -> Iterator[tuple[str, object]]:

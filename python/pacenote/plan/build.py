@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from pacenote.errors import TrackError, UsageError
 from pacenote.model.engine import EngineInfo
 from pacenote.model.messages import quoted
-from pacenote.model.pacing_options import PacingOptions
+from pacenote.model.pacing_options import DriverOptions, PacingOptions
 from pacenote.model.plugin_names import NO_PLUGINS, PluginNames
 from pacenote.model.problems import Problem, Problems
 from pacenote.model.track import ANY_TASK, Challenge, Parallel, Task, Track
@@ -123,10 +123,9 @@ def build_plan(
         driver=DriverSettings(
             threads=settings.threads,
             on_error=settings.on_error or OnError.CONTINUE,
-            spin_us=settings.pacing.spin_us,
-            warmup_drain=settings.pacing.warmup_drain,
             samples=settings.samples,
             scheduling=settings.scheduling,
+            **{name: getattr(settings.pacing, name) for name in DriverOptions.__struct_fields__},
         ),
         tasks=tasks,
         steps=allocate(challenge.schedule),

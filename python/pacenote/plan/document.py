@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from pacenote.model.client_options import TlsOptions
+from pacenote.model.pacing_options import DriverOptions
 from pacenote.model.secrets import (
     REDACTED,
     body_secrets,
@@ -125,23 +126,17 @@ class NamedTarget(Struct, frozen=True):
     """The cluster."""
 
 
-class DriverSettings(Struct, frozen=True):
+class DriverSettings(DriverOptions, frozen=True):
     """Settings of the driver."""
 
     threads: int
     """Number of threads that send requests; 0 means one per core."""
     on_error: OnError
     """The effect of a failed request on the race."""
-    spin_us: int = 0
-    """How long before an operation is due its client starts to spin, in microseconds; 0 means
-    that it sleeps.
-    """
     samples: SampleRetention = SampleRetention.ALL
     """The individual samples that are stored."""
     scheduling: DriverScheduling = DriverScheduling.AUTO
     """How the kernel schedules the threads that send requests and the one that watches them."""
-    warmup_drain: bool = False
-    """Whether measured windows begin when the backlog of the warm-up is gone."""
 
 
 class Unpaced(Struct, frozen=True):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_bad_values import parser_of
-from pacenote.cli.main import COMMANDS
+from pacenote.cli.commands import COMMANDS, command_parser
+from pacenote.cli.console import Console
 from pacenote.cli.options import configuration
 from pacenote.cli.options.configuration import apply_configuration, read_configuration
 from pacenote.errors import UsageError
@@ -219,7 +219,7 @@ def test_a_file_without_permission_is_an_error_of_one_line(configured, run, tmp_
 @pytest.mark.parametrize("configured_text", ['"p99:term<100ms"', '["p99:term<100ms"]'])
 def test_an_option_that_may_be_repeated_is_configured_as_text_or_list(configured, configured_text):
     configured(in_work=f"threshold = {configured_text}")
-    parser = parser_of("report")
+    parser = command_parser("report", Console())
     apply_configuration(read_configuration("report", COMMANDS, Path("missing")), parser, ())
     assert parser.parse(["latest"]).threshold == ("p99:term<100ms",)
     # What is given replaces it.
@@ -228,7 +228,7 @@ def test_an_option_that_may_be_repeated_is_configured_as_text_or_list(configured
 
 def test_an_option_that_stands_for_a_value_of_another_one_is_configured(configured):
     configured(in_work="full = true")
-    parser = parser_of("diagnose")
+    parser = command_parser("diagnose", Console())
     apply_configuration(read_configuration("diagnose", COMMANDS, Path("missing")), parser, ())
     assert parser.parse(["latest"]).report == "full"
 

@@ -237,8 +237,7 @@ mod tests {
             "verify_host": true, "server_name": null});
         json!({"version": 6, "race_id": "r", "seed": 1, "others": [],
             "target": {"hosts": [host], "headers": [], "timeout_ms": 5000, "compress": false, "tls": tls},
-            "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all",
-            "scheduling": "normal", "warmup_drain": false},
+            "driver": {"threads": 2, "on_error": "continue", "samples": "all", "scheduling": "normal"},
             "tasks": [task("short", 0.001), task("long", long_s)], "steps": [step(0), step(1)]})
     }
 

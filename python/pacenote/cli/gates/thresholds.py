@@ -22,6 +22,7 @@ def add_threshold_option(parser: Parser) -> None:
         metavar="LIMIT",
         help='exit with 3 unless intervals are within it: "p99:term<100ms", "errors<0.1%%", "recall>0.9"; '
         "can be repeated (default: none)",
+        harmless=True,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pacenote.cli import race
+from pacenote.cli.commands import COMMANDS
 from pacenote.cli.console import Console
 from pacenote.cli.options.configuration import apply_configuration, read_configuration
 from pacenote.cli.options.data import DATA_OPTIONS
@@ -35,9 +36,6 @@ class RaceOptionCheck:
 
     def __init__(self, console: Console, folder: Path = _HERE) -> None:
         """Raises UsageError for a configuration that cannot be read."""
-        # The commands are only known to the module that runs this one.
-        from pacenote.cli.main import COMMANDS
-
         self._console = console
         self._folder = folder
         self._configuration = read_configuration("race", COMMANDS, default_home(), folder=folder)

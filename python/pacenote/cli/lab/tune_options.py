@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Collection, Mapping, Sequence
 
 from pacenote.cli import race
+from pacenote.cli.commands import COMMANDS
 from pacenote.cli.console import Console
 from pacenote.cli.lab.resumed_plans import is_adopted
 from pacenote.cli.options.configuration import EXCLUDES, read_configuration
@@ -101,9 +102,6 @@ def _configured(given: Mapping[str, object], console: Console) -> dict[str, Conf
     """Returns what is configured for races, and in place of it for searches, unless an option is given that
     replaces it.
     """
-    # The commands are only known to the module that runs this one.
-    from pacenote.cli.main import COMMANDS
-
     races = read_configuration("race", COMMANDS, default_home()).options
     own = read_configuration("tune", COMMANDS, default_home()).options
     own = {name: option for name, option in own.items() if option.strict}

@@ -172,7 +172,7 @@ def read_configuration(
     if own is not None and own.trust != "refused":
         used = _file_settings(_toml(folder_file, own.content), command, commands, folder_file)
         if own.trust != "trusted":
-            used, ignored = _split(used)
+            used, ignored = _split(used, command)
     merged.add(used)
     return Configuration(
         options=merged.options,
@@ -203,10 +203,12 @@ def _check_home_file(file: Path) -> None:
         )
 
 
-def _split(settings: _FileSettings) -> tuple[_FileSettings, _FileSettings]:
-    """Returns the settings of a file that need no trust, and those that do."""
+def _split(settings: _FileSettings, command: str) -> tuple[_FileSettings, _FileSettings]:
+    """Returns the settings of a file for a command that need no trust, and those that do."""
     options = settings.options
-    harmless = {name: option for name, option in options.items() if needs_no_trust(name, option.value)}
+    harmless = {
+        name: option for name, option in options.items() if needs_no_trust(command, name, option.value)
+    }
     others = {name: option for name, option in options.items() if name not in harmless}
     return _FileSettings(settings.file, harmless), _FileSettings(settings.file, others, settings.sections)
 

@@ -48,6 +48,7 @@ def add_data_options(parser: Parser) -> None:
             metavar="TIME",
             help="wait before the first task, and between the probes of `saturate`, such as 30s or 2m "
             "(default: none)",
+            harmless=True,
         )
 
 

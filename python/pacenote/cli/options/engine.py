@@ -78,10 +78,12 @@ def add_engine_options(parser: Parser) -> None:
         metavar="NAME",
         default=DEFAULT_CLUSTER_NAME,
         help=f"name of the cluster to start (default: {DEFAULT_CLUSTER_NAME})",
+        harmless=True,
     )
     parser.add_flag(
         "--preserve-install",
         help="keep the folders of the nodes and their data; the engine is still stopped",
+        harmless=True,
     )
     add_node_options(parser)
 

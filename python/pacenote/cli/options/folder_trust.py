@@ -1,61 +1,26 @@
 """The `pacenote.toml` of the working folder, which may come from someone else: which of its keys are used.
 
-All of them, if the user trusts the file; otherwise only those of `HARMLESS`, which name nothing that is run,
-contacted, read or written. Folders above the working folder are not searched, and trusting one folder does
-not extend to those below it.
+All of them, if the user trusts the file; otherwise only those of options that are declared to be harmless
+(`Parser.add_argument`), which name nothing that is run, contacted, read or written. Folders above the working
+folder are not searched, and trusting one folder does not extend to those below it.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 
+from pacenote.cli.commands import command_parser
+from pacenote.cli.console import Console
 from pacenote.cli.options.command_trust import folder_path, is_trusted_for_command
 from pacenote.cli.options.configured import file_cannot_be_read
 from pacenote.store.trusted_files import Trust, TrustedFiles, of_another_user, writable_by_others
 from pacenote.system.regular_files import read_with_access
-
-HARMLESS = frozenset({
-    *(
-        "all-jvms",
-        "arrivals",
-        "batch-size",
-        "benchmark-name",
-        "blocks",
-        "budget",
-        "build-flavor",
-        "by-thread",
-    ),
-    *("challenge", "chart-name", "chart-type", "class", "cluster-name", "constraint", "cooldown"),
-    *("corpus-documents", "debug", "default-telemetry", "docs", "documents", "driver-threads", "dry-run"),
-    *("effective-start-date", "enable-assertions", "environment-name", "event", "exclude-tasks"),
-    *("fail-on", "format", "from", "from-date", "full", "ignore-unused-track-params", "include-tasks"),
-    *("last", "limit", "max-age", "max-connections", "max-error-rate", "max-rate"),
-    *("max-shortfall", "metrics", "metrics-store", "min-rate", "mixed-sides", "new-races", "objective"),
-    *(
-        "offline",
-        "on-error",
-        "open-loop",
-        "precision",
-        "preserve-install",
-        "primary",
-        "probe-time",
-        "probe-warmup",
-        "quality",
-    ),
-    *("quiet", "reason", "report", "report-format", "report-numbers-align", "require", "samples", "seed"),
-    *("show-in-report", "show-processing-time", "since", "skip-rest-api-check", "skip-telemetry"),
-    *("smallest-effect", "spin", "start-rate", "sweep-clients", "sweep-time", "task", "test-mode"),
-    *("thread", "threshold", "to", "to-date"),
-    *("user-tag", "user-tags", "warmup-drain"),
-})
-"""Options that are used from a file which is not trusted. Every other one needs trust, also a new one: it may
-name a program, code, an address, or a path that is read or written.
-"""
 
 _FILE_ENDING = ".json"
 """The ending of values that lists and dictionaries are read from: they name files."""
@@ -101,8 +66,16 @@ def read_folder_file(folder: Path, home: Path) -> FolderConfiguration | None:
     return FolderConfiguration(path, content, trust)
 
 
-def needs_no_trust(name: str, value: object) -> bool:
-    """Returns whether a value of an option is used from a file that is not trusted: not if it could be read
-    as the name of a file.
+@cache
+def harmless_options(command: str) -> frozenset[str]:
+    """Returns the options of a command that are used from a file which is not trusted. Every other one needs
+    trust.
     """
-    return name in HARMLESS and not str(value).strip().endswith(_FILE_ENDING)
+    return command_parser(command, Console()).harmless_names()
+
+
+def needs_no_trust(command: str, name: str, value: object) -> bool:
+    """Returns whether a value of a command's option is used from a file that is not trusted: not if it could
+    be read as the name of a file.
+    """
+    return name in harmless_options(command) and not str(value).strip().endswith(_FILE_ENDING)

@@ -42,8 +42,8 @@ def add_installation_options(parser: Parser) -> None:
     parser.add_argument("--master-nodes", metavar="NAME,…", default="", help="names of the cluster's nodes")
     parser.add_argument("--seed-hosts", metavar="HOST,…", default="", help="addresses of the cluster's nodes")
     add_maven_mirror(parser)
-    parser.add_flag("--quiet", help="show no progress")
-    parser.add_flag("--offline", help="download nothing")
+    parser.add_flag("--quiet", help="show no progress", harmless=True)
+    parser.add_flag("--offline", help="download nothing", harmless=True)
 
 
 def new_installation(options: argparse.Namespace) -> NewInstallation:

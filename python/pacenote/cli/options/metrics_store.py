@@ -20,6 +20,7 @@ def add_store_option(parser: Parser) -> None:
         "--metrics-store",
         help="use the metrics store that [reporting] configures (default: yes)",
         default=True,
+        harmless=True,
     )
 
 

@@ -27,6 +27,7 @@ def add_quality_option(parser: Parser, prefix: str = "") -> None:
         metavar="METRICS",
         help=f"{prefix}directions of numbers that runners return, such as recall=higher,distance:knn=lower "
         f"or hits=neutral: it is said first that one became worse ({_DEFAULT})",
+        harmless=True,
     )
 
 

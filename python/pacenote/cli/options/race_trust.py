@@ -99,7 +99,7 @@ def _text(value: object) -> str:
 
 
 def _names_nothing(name: str, value: object) -> bool:
-    if needs_no_trust(name, value) or value in _VALUES.get(name, ()):
+    if needs_no_trust("race", name, value) or value in _VALUES.get(name, ()):
         return True
     if name in _TABLES:
         return _are_quantities(name, value)

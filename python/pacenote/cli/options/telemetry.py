@@ -29,6 +29,7 @@ def add_telemetry_options(parser: Parser) -> None:
             "--default-telemetry",
             default=True,
             help="run the devices that are always on, and sample the host (the default)",
+            harmless=True,
         )
         parser.add_argument(
             "--telemetry-params",

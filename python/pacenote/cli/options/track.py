@@ -36,7 +36,7 @@ def add_source_options(parser: Parser) -> None:
         parser.add_flag(
             "--allow-outside-paths", help="accept paths and links of the track that lead out of its folder"
         )
-        parser.add_flag("--offline", help="download nothing")
+        parser.add_flag("--offline", help="download nothing", harmless=True)
 
 
 def add_param_options(parser: Parser) -> None:
@@ -48,14 +48,21 @@ def add_param_options(parser: Parser) -> None:
             default="",
             help="parameters of the track: k:v,k2:v2, inline JSON or a .json file (default: none)",
         )
-        parser.add_flag("--ignore-unused-track-params", help="accept parameters that the track does not use")
+        parser.add_flag(
+            "--ignore-unused-track-params",
+            help="accept parameters that the track does not use",
+            harmless=True,
+        )
 
 
 def add_challenge_option(parser: Parser) -> None:
     """Adds the option that selects the challenge."""
     with parser.group("track"):
         parser.add_argument(
-            "--challenge", metavar="NAME", help="challenge of the track (default: the track's default)"
+            "--challenge",
+            metavar="NAME",
+            help="challenge of the track (default: the track's default)",
+            harmless=True,
         )
 
 
@@ -65,8 +72,11 @@ def add_filter_options(parser: Parser) -> None:
         parser.add_argument(
             "--include-tasks",
             help="run only these tasks: names, type:OPERATION-TYPE, tag:TAG, … (default: all)",
+            harmless=True,
         )
-        parser.add_argument("--exclude-tasks", help="run all tasks except these (default: none)")
+        parser.add_argument(
+            "--exclude-tasks", help="run all tasks except these (default: none)", harmless=True
+        )
 
 
 def add_flavor_options(parser: Parser) -> None:
@@ -77,6 +87,7 @@ def add_flavor_options(parser: Parser) -> None:
             choices=BUILD_FLAVORS,
             default="default",
             help=f"flavor of the cluster: {' or '.join(BUILD_FLAVORS)} (default: default)",
+            harmless=True,
         )
         parser.add_flag(
             "--serverless-operator",
@@ -156,6 +167,7 @@ def add_corpus_options(parser: Parser) -> None:
             type=values.positive,
             metavar="N",
             help="maximum number of documents generated for a corpus (default: 1000000)",
+            harmless=True,
         )
     with parser.group("advanced"):
         parser.add_argument(

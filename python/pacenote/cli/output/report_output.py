@@ -40,6 +40,7 @@ def add_report_options(parser: Parser) -> None:
         choices=("short", "full"),
         metavar="SIZE",
         help="short, one line per task, or full, all figures (default: short on a terminal, otherwise full)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-format",
@@ -47,12 +48,14 @@ def add_report_options(parser: Parser) -> None:
         metavar="FORMAT",
         help="markdown, csv as Rally's, csv-full, json, or junit of thresholds (default: a table on a "
         "terminal, otherwise markdown)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-numbers-align",
         choices=("right", "center", "left", "decimal"),
         default="decimal",
         help="how values are aligned: right, center, left or decimal (default: decimal)",
+        harmless=True,
     )
     parser.add_argument(
         "--report-file",
@@ -66,9 +69,12 @@ def add_report_options(parser: Parser) -> None:
         default="available",
         metavar="ROWS",
         help="rows without a value: available (none of them), all-percentiles or all (default: available)",
+        harmless=True,
     )
     add_threshold_option(parser)
-    parser.add_flag("--show-processing-time", help="show the processing time of tasks in the full report")
+    parser.add_flag(
+        "--show-processing-time", help="show the processing time of tasks in the full report", harmless=True
+    )
 
 
 def check_report_file(options: argparse.Namespace) -> None:

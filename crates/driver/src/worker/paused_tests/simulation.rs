@@ -238,8 +238,7 @@ pub fn plan(tasks: &[Value]) -> Value {
     json!({
         "version": 6, "race_id": "paused", "seed": 1, "others": [],
         "target": {"hosts": [host], "headers": [], "timeout_ms": 200, "compress": false, "tls": tls},
-        "driver": {"threads": 1, "on_error": "continue-on-network", "spin_us": 0, "samples": "all",
-            "scheduling": "normal", "warmup_drain": false},
+        "driver": {"threads": 1, "on_error": "continue-on-network", "samples": "all", "scheduling": "normal"},
         "tasks": tasks, "steps": [{"name": "step", "completed_by": null, "client_allocations": rows}],
     })
 }

@@ -26,8 +26,7 @@ pub fn plan(port: u16, tasks: &[Value]) -> Value {
                    "tls": {"ca_file": null, "client_cert": null, "client_key": null, "verify": true,
                            "verify_host": true, "server_name": null}},
         "others": [],
-        "driver": {"threads": 2, "on_error": "continue", "spin_us": 0, "samples": "all",
-            "scheduling": "normal", "warmup_drain": false},
+        "driver": {"threads": 2, "on_error": "continue", "samples": "all", "scheduling": "normal"},
         "tasks": tasks, "steps": steps
     })
 }
