@@ -5,7 +5,7 @@ the keys of options.
 import ast
 
 from pacenote.figures.catalogue import METRICS
-from pacenote.model.result import PERCENTILES
+from pacenote.model.sample_counts import PERCENTILES
 from pacenote.model.system_metrics import SystemMetrics
 from shape.sources import PACKAGE, label, parse
 
@@ -22,7 +22,6 @@ ALLOWED = {
     "python/pacenote/model/imported.py": "from how many samples on Rally has a percentile",
     "python/pacenote/model/result.py": "the percentiles that the driver computes and Rally shows",
     "python/pacenote/model/sample_counts.py": "how many samples a percentile needs",
-    "python/pacenote/model/saturation.py": "the percentiles that a limit may have",
     "python/pacenote/report/notes.py": "medians say whether a task mostly waited",
     "python/pacenote/report/imported_rows.py": "kinds of rows, from Rally's names of times",
     "python/pacenote/report/page/race/tasks.py": "percentiles that a sentence names, and the slowest task",
@@ -34,7 +33,7 @@ ALLOWED = {
 }
 """Other modules that may, with the reason. The list may only become shorter."""
 
-CHOSEN = {q for q in PERCENTILES if q < 100}
+CHOSEN = {*PERCENTILES}
 FIELDS = set(SystemMetrics.__struct_fields__)
 KEYS = {metric.option_key for metric in METRICS.values() if "-" in metric.option_key}
 """Names of metrics in options that are no words of other meanings, as `throughput` is."""

@@ -16,6 +16,7 @@ from pacenote.capture.sources import CaptureSource, url_path
 from pacenote.cluster.info import ClusterInfo
 from pacenote.errors import EngineError
 from pacenote.model.codec import as_integer, as_text
+from pacenote.model.failure_group import OVERLOAD
 from pacenote.model.foreign_errors import error_causes
 from pacenote.model.foreign_messages import message_line, reason_text
 from pacenote.model.printable import single_line
@@ -27,7 +28,7 @@ KEEP_ALIVE = "15m"
 
 _MAX_ATTEMPTS = 6
 _RETRY_DELAY_S = 0.5
-_BUSY_STATUSES = (408, 429, 502, 503, 504)
+_BUSY_STATUSES = (408, *OVERLOAD)
 
 _EXPIRED = "search_context_missing_exception"
 """Type of the error of a point in time that the engine has deleted."""

@@ -6,7 +6,7 @@ import argparse
 import importlib
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from pacenote.cli.console import Console
 from pacenote.cli.gates.thresholds import check_thresholds, threshold_exit_code
@@ -63,7 +63,7 @@ from pacenote.model.client_options import AdditionalCluster
 from pacenote.model.pacing_options import DEFAULT_SPIN_US, PacingOptions
 from pacenote.model.race_listener import RaceListener
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.race_request import Pipeline, RaceRequest
+from pacenote.model.race_request import OnErrorChoice, Pipeline, RaceRequest, SamplesChoice, SchedulingChoice
 from pacenote.model.source_options import CURRENT
 from pacenote.model.target_rate import MAX_SHORTFALL
 from pacenote.model.track import BUILT_IN_SCHEDULES
@@ -332,7 +332,7 @@ def _add_race_options(parser: Parser) -> None:
     with parser.group("load"):
         parser.add_argument(
             "--on-error",
-            choices=("continue", "continue-on-network", "abort"),
+            choices=get_args(OnErrorChoice),
             metavar="ACTION",
             help="after a failure: continue, continue-on-network or abort (default: continue, or abort "
             "if the operation is administrative)",
@@ -373,7 +373,7 @@ def _add_race_options(parser: Parser) -> None:
         add_driver_cpus_option(parser)
         parser.add_argument(
             "--driver-scheduling",
-            choices=("auto", "realtime", "normal"),
+            choices=get_args(SchedulingChoice),
             metavar="HOW",
             default="auto",
             help="how sending threads are scheduled: auto (real-time if permitted), realtime or normal "
@@ -404,7 +404,7 @@ def _add_record_options(parser: Parser) -> None:
         )
         parser.add_argument(
             "--samples",
-            choices=("all", "none", "auto"),
+            choices=get_args(SamplesChoice),
             metavar="WHICH",
             default="auto",
             help="stored samples: all, none, or auto, the first 20 million of each task (default: auto)",

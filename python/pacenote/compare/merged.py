@@ -21,7 +21,7 @@ from pacenote.model.comparison import (
     PercentileTime,
 )
 from pacenote.model.merged_series import MergedSeries, MergedTimes
-from pacenote.model.result import PERCENTILES, DurationSummary, TaskResult, find_percentile
+from pacenote.model.result import REPORTED_PERCENTILES, DurationSummary, TaskResult, find_percentile
 from pacenote.units import format_count
 
 _TIMES: tuple[PercentileTime, ...] = ("latency", "service time")
@@ -73,7 +73,7 @@ def _comparable(task: str, time: PercentileTime, words: Mapping[MetricId, Metric
     operations for it, is void if the next one that they have is: what is doubtful begins at a percentile.
     """
     percentiles, is_void = list[float](), True
-    for q in reversed(PERCENTILES):
+    for q in reversed(REPORTED_PERCENTILES):
         word = words.get(percentile_metric(task, time, q))
         if word is not None:
             is_void = word == "void"

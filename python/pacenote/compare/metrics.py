@@ -16,7 +16,7 @@ from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.imported import ImportedResults
 from pacenote.model.messages import list_with_rest, similar_names
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES
+from pacenote.model.result import REPORTED_PERCENTILES
 from pacenote.model.sample_counts import samples_for
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.stats.absolute_effect import OperationCount, total
@@ -231,7 +231,7 @@ def _option_keys(metric: Metric) -> Iterator[str]:
     if metric.form != "times":
         yield from (_metric_id(metric, "", which.capitalize(), 0.0, "").key for which in metric.statistics)
         return
-    for q in PERCENTILES:
+    for q in REPORTED_PERCENTILES:
         key = _metric_id(metric, "", f"{q:g}", q, "").key
         yield from (key, key.partition("-")[0])
 

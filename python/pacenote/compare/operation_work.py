@@ -16,7 +16,7 @@ from pacenote.compare.deciding import is_scheduled
 from pacenote.compare.pairing import PairedRaces
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import PERCENTILES, TaskResult
+from pacenote.model.result import REPORTED_PERCENTILES, TaskResult
 from pacenote.model.target_rate import operation_work
 from pacenote.model.task_kinds import indexes, reported_tasks
 from pacenote.units import format_rate
@@ -26,7 +26,7 @@ MAX_WORK_CHANGE = 0.05
 compared: that of the smallest change of most times that matters.
 """
 
-TIMES = min(PERCENTILES)
+TIMES = min(REPORTED_PERCENTILES)
 """`Finding.doubtful_from` for all times of a task, but neither its throughput nor its error rate."""
 
 

@@ -24,7 +24,6 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import (
     LEAST_EQUAL_VALUES,
     LEAST_VALUES,
-    PERCENTILES,
     CensoredPercentile,
     DurationSummary,
     Percentile,
@@ -32,6 +31,7 @@ from pacenote.model.result import (
     ValueSummary,
     find_percentile,
 )
+from pacenote.model.sample_counts import PERCENTILES
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.threshold import Threshold, ThresholdResult
 from pacenote.model.unserved import UNSERVED, has_unserved, is_endless
@@ -80,9 +80,9 @@ def parse_threshold(text: str) -> Threshold:
     task = (match["task"] or "").strip()
     if q is None:
         return Threshold(None, limit / 100, task, text.strip())
-    known = next((one for one in PERCENTILES if one < 100 and math.isclose(one, q)), None)
+    known = next((known for known in PERCENTILES if math.isclose(known, q)), None)
     if known is None:
-        names = ", ".join(f"p{one:g}" for one in PERCENTILES if one < 100)
+        names = ", ".join(f"p{known:g}" for known in PERCENTILES)
         raise UsageError(f"--threshold={text}: p{q:g} has no limit", hint=f"use one of {names}")
     return Threshold(known, limit * _UNITS_MS[match["unit"]], task, text.strip())
 

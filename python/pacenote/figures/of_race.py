@@ -30,7 +30,7 @@ from pacenote.model.imported import (
 )
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import (
-    PERCENTILES,
+    REPORTED_PERCENTILES,
     CensoredPercentile,
     DurationSummary,
     Percentile,
@@ -285,7 +285,7 @@ class _Maker(Struct, frozen=True):
             yield self._unshown(metric, times.count, "", "count")
             yield self._unshown(metric, times.min_ms, "ms", "min")
             yield self._unshown(metric, times.mean_ms, "ms", "mean")
-        for q in sorted({*computed, *PERCENTILES} - {_LARGEST}):
+        for q in sorted({*computed, *REPORTED_PERCENTILES} - {_LARGEST}):
             yield self._percentile(metric, q, computed.get(q), is_shown=q in shown)
         largest = None if times is None else Percentile(_LARGEST, times.max_ms, None, None, supported=True)
         yield self._percentile(metric, _LARGEST, largest, is_shown=_LARGEST in shown)

@@ -12,13 +12,14 @@ from msgspec import Struct
 
 from pacenote.errors import EngineError, StoreError, UsageError
 from pacenote.metrics_store.settings import StoreSettings
+from pacenote.model.failure_group import OVERLOAD
 from pacenote.model.foreign_messages import message_line, reason_text
 from pacenote.net.hosts import HttpHost
 from pacenote.net.http_pool import ClientConfig
 from pacenote.net.reply import FORM_ERRORS, ReplyLimitError
 from pacenote.net.rest import Params, RestClient, RestResponse, UntrustedCertificate
 
-RETRIED = frozenset({429, 502, 503, 504})
+RETRIED = frozenset(OVERLOAD)
 """Statuses of a store that is overloaded or not ready, as in Rally."""
 
 _CONNECT_TIMEOUT_S = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pacenote.model.codec import Integer, Name, Number, Stored
 from pacenote.model.messages import DEFECT
 
-_OVERLOAD = (429, 502, 503, 504)
+OVERLOAD = (429, 502, 503, 504)
 """Statuses of an engine, or of a proxy before it, that cannot keep up."""
 
 _UNANSWERED = ("timeout", "reset", "protocol")
@@ -48,7 +48,7 @@ class FailureGroup(Stored, frozen=True):
     @property
     def is_overload(self) -> bool:
         """Whether the engine, or a proxy before it, could not keep up, for whatever reason."""
-        return self.status in _OVERLOAD or self.error_class in _TIMEOUTS
+        return self.status in OVERLOAD or self.error_class in _TIMEOUTS
 
     @property
     def has_unknown_outcome(self) -> bool:

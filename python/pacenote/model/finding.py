@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from pacenote.model.codec import Number, Stored
+from pacenote.model.sample_counts import PERCENTILES
 
 Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unknown"]
 """What caused a finding: the engine or the way to it, the load driver, the machine that the driver runs on,
@@ -23,9 +24,6 @@ _THROUGHPUT_SHARE = 0.03
 """Share of the time, or of the operations, from which on a disturbance changes the throughput by as much as
 matters.
 """
-
-_PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
-"""Percentiles below 100 that a report may have."""
 
 _SHOWN_TASKS = 8
 """Maximum number of tasks that a sentence names."""
@@ -86,7 +84,7 @@ def first_doubtful(doubtful_from: float) -> float:
     """Returns the first percentile of a report that `Finding.doubtful_from` makes doubtful; 0 for all
     figures.
     """
-    return doubtful_from and next((q for q in _PERCENTILES if q >= doubtful_from), 100.0)
+    return doubtful_from and next((q for q in PERCENTILES if q >= doubtful_from), 100.0)
 
 
 def by_doubt(shares: Mapping[str, float]) -> Iterator[tuple[tuple[str, ...], float]]:

@@ -17,6 +17,7 @@ from pacenote.errors import PacenoteError
 from pacenote.model.codec import Integer, Name, Number, Stored, decode, encode
 from pacenote.model.failure_group import FailureGroup
 from pacenote.model.merged_series import MergedPercentile
+from pacenote.model.sample_counts import PERCENTILES
 
 EndedBy = Literal["iterations", "time", "source", "completed-by", "stopped", "aborted"]
 """The reason why a task ended."""
@@ -548,7 +549,7 @@ def find_percentile(percentiles: Iterable[_AnyPercentile], q: float) -> _AnyPerc
     return next((p for p in percentiles if math.isclose(p.q, q, rel_tol=1e-9)), None)
 
 
-PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99, 100.0)
+REPORTED_PERCENTILES = (*PERCENTILES, 100.0)
 """The percentiles that reports have rows for."""
 
 

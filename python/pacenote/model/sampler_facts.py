@@ -22,6 +22,18 @@ _GROUP = ": control group"
 _SAME = "it is that of "
 """The beginning of the reason why a group is not read again, before the name of the process that has it."""
 
+CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""States of a CPU, of which the host counts the time."""
+
+FREE_STATES = ("idle", "iowait", "steal")
+"""States in which no program of this machine runs: in the last one, the hypervisor runs other guests."""
+
+INTERRUPT_STATES = ("irq", "softirq")
+"""States in which the kernel serves devices and packets. If it counts them exactly
+(`CONFIG_IRQ_TIME_ACCOUNTING`), they are of no process; otherwise, they are also time of the processes that
+they stop.
+"""
+
 CHILDREN = "process.children_cpu"
 """The counter with the time of the processes that a node has started, and that these have started."""
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pacenote.errors import PacenoteError, UsageError
 from pacenote.model.codec import Integer, Number, Stored, decode, encode
 from pacenote.model.result import CensoredPercentile, Percentile, find_percentile
+from pacenote.model.sample_counts import PERCENTILES
 
 FORMAT_VERSION = 2
 """Version of `saturation.json`."""
@@ -23,9 +24,6 @@ MAX_LIMITS = 100
 
 MOST = 1e15
 """Largest rate, number of clients and latency that is read; the smallest one is its inverse."""
-
-PERCENTILES = (50.0, 90.0, 99.0, 99.9, 99.99)
-"""Percentiles that the driver computes and an objective may limit."""
 
 ProbeOutcome = Literal["passed", "failed", "undecided", "void"]
 """Result of a probe: the engine met the objective, it did not, the probe has too few samples to decide this,

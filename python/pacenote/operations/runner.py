@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from pacenote.errors import DriverError
 from pacenote.model.decoding import ReplyTooLarge, parse_reply
+from pacenote.model.failure_group import OVERLOAD
 from pacenote.model.printable import single_line
 from pacenote.model.problems import preview
 from pacenote.model.work import Headers, Request, RetryPolicy
@@ -21,8 +22,6 @@ _REQUEST_TIMEOUT = 408
 
 NO_SUCCESS = "no success"
 """The reason of a result without success that states none."""
-
-_BUSY_STATUSES = (429, 502, 503, 504)
 
 _MAX_BUSY_REPLIES = 10
 """Replies in a row with a busy status after which a poll goes on, or an operation is retried until it
@@ -228,7 +227,7 @@ class BusyReplies:
         """Counts a reply without success. Returns whether it is to be ignored: it has a busy status, and few
         before it in a row had.
         """
-        self._in_row = self._in_row + 1 if status in _BUSY_STATUSES else 0
+        self._in_row = self._in_row + 1 if status in OVERLOAD else 0
         return 0 < self._in_row <= _MAX_BUSY_REPLIES
 
     def end_row(self) -> None:

@@ -10,20 +10,19 @@ from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import TelemetryLine
 from pacenote.model.reported_cpu import NEGLIGIBLE_SHARE
-from pacenote.model.sampler_facts import CHILDREN, SamplerFacts, sampler_facts
+from pacenote.model.sampler_facts import (
+    CHILDREN,
+    CPU_STATES,
+    FREE_STATES,
+    INTERRUPT_STATES,
+    SamplerFacts,
+    sampler_facts,
+)
 
 HOST, NODES, GAUGES = "host", "node-counters", "node-gauges"
 """Sources of the series."""
 
-CPU_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-"""States of a CPU, of which the host counts the time."""
-
-_FREE = ("idle", "iowait", "steal")
-"""States in which no program of this machine runs: in the last one, the hypervisor runs other guests."""
-
 _DRIVER = "driver"
-
-_INTERRUPTS = ("irq", "softirq")
 
 PartValues = Sequence[float | None]
 """Values of the parts of a race, None where one is not known; empty if there is no such series."""
@@ -147,8 +146,8 @@ def _cpu_times(telemetry: Sequence[TelemetryLine], cpus: frozenset[int]) -> _Cpu
         return _CpuTimes()
     return _CpuTimes(
         added(mean for _, mean in lines),
-        added(mean for state, mean in lines if state in _FREE),
-        added(mean for state, mean in lines if state in _INTERRUPTS),
+        added(mean for state, mean in lines if state in FREE_STATES),
+        added(mean for state, mean in lines if state in INTERRUPT_STATES),
     )
 
 

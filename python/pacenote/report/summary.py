@@ -17,7 +17,7 @@ from pacenote.figures.metric import MetricRow, RowGroup
 from pacenote.figures.of_race import Figure, race_figures
 from pacenote.model.printable import whole_line
 from pacenote.model.race_record import RaceRecord, Verdict
-from pacenote.model.result import PERCENTILES
+from pacenote.model.result import REPORTED_PERCENTILES
 from pacenote.model.task_kinds import reported_tasks
 from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.report.imported_rows import imported_footnotes, imported_rows
@@ -74,7 +74,9 @@ def _has_row(figure: Figure, row: MetricRow) -> bool:
     """Returns whether a report can show a figure; with too few samples it has no value."""
     if figure.q:
         is_fixed = bool(row.percentiles)
-        return figure.q in (row.percentiles or PERCENTILES) and (figure.value is not None or not is_fixed)
+        return figure.q in (row.percentiles or REPORTED_PERCENTILES) and (
+            figure.value is not None or not is_fixed
+        )
     return figure.is_shown and not (row.hides_zero and not figure.value)
 
 

@@ -21,20 +21,13 @@ from pacenote.model.reported_cpu import (
     is_bound_without_waits,
     lacked_share,
 )
-from pacenote.model.sampler_facts import CHILDREN
+from pacenote.model.sampler_facts import CHILDREN, CPU_STATES, FREE_STATES, INTERRUPT_STATES
 from pacenote.model.telemetry_cuts import CounterCut, TaskTelemetry
 from pacenote.stats.cpu_history import CpuHistory
 
 DRIVER = "driver"
 """Name of the process of the driver."""
 
-_STATES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-_FREE = ("idle", "iowait", "steal")
-_INTERRUPTS = ("irq", "softirq")
-"""States in which the kernel serves devices and packets. If it counts them exactly
-(`CONFIG_IRQ_TIME_ACCOUNTING`), they are of no process; otherwise, they are also time of the processes that
-they stop.
-"""
 _MS = 1e3
 
 
@@ -94,7 +87,7 @@ def cpu_figures(
         figures["cpu.idle_share"] = share("idle", "iowait")
     if "steal" in times:
         figures["cpu.steal_share"] = share("steal")
-    busy_ms = sum(ms for state, ms in times.items() if state not in _FREE)
+    busy_ms = sum(ms for state, ms in times.items() if state not in FREE_STATES)
     used = _processes(telemetry, wanted, busy_ms, NEGLIGIBLE_SHARE * total)
     engine = total_or_none(used[node] for node in wanted.nodes)
     if engine is not None:
@@ -112,7 +105,7 @@ def cpu_figures(
     # Without the processes of nodes, the engine may be one of the others.
     others = None
     if engine is not None and most is not None:
-        interrupts_ms = sum(times.get(state, 0.0) for state in _INTERRUPTS)
+        interrupts_ms = sum(times.get(state, 0.0) for state in INTERRUPT_STATES)
         others = _Others.of(busy_ms - engine - most, interrupts_ms, wanted.exact_interrupts).divided_by(total)
         others = others.bounded_by(
             _contended(history, wanted, total),
@@ -189,7 +182,7 @@ def cpu_times(telemetry: TaskTelemetry, cpus: frozenset[int] = frozenset()) -> d
     times_by_cpu = [_times_of(telemetry, cpu=str(cpu)) for cpu in cpus] or [_times_of(telemetry)]
     if not all("idle" in times for times in times_by_cpu) and cpus:
         return {}
-    states = [state for state in _STATES if all(state in times for times in times_by_cpu)]
+    states = [state for state in CPU_STATES if all(state in times for times in times_by_cpu)]
     return {state: sum(times[state] for times in times_by_cpu) for state in states}
 
 
@@ -205,7 +198,7 @@ def total_or_none(values: Iterable[float | None]) -> float | None:
 
 
 def _times_of(telemetry: TaskTelemetry, **labels: str) -> dict[str, float]:
-    times = {state: _per_s(telemetry.counter(f"cpu.{state}", **labels)) for state in _STATES}
+    times = {state: _per_s(telemetry.counter(f"cpu.{state}", **labels)) for state in CPU_STATES}
     return {state: per_s for state, per_s in times.items() if per_s is not None}
 
 

@@ -10,9 +10,8 @@ from pacenote.model.cpu_list import format_cpus
 from pacenote.model.printable import single_line
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.race_timeline import GcPause, RaceObservations, TelemetryLine
-from pacenote.model.sampler_facts import CHILDREN
+from pacenote.model.sampler_facts import CHILDREN, CPU_STATES
 from pacenote.report.machine_use import (
-    CPU_STATES,
     GAUGES,
     HOST,
     NODES,
