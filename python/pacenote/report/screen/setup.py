@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pacenote.model.cpu_list import recorded_cpus
 from pacenote.model.driver_scheduling import demotion_texts
 from pacenote.model.printable import single_line
-from pacenote.model.race_record import Environment, RaceRecord, RecordedCorpus
+from pacenote.model.race_record import RaceRecord, RecordedCorpus
 from pacenote.model.user_tags import tag_texts
 from pacenote.report.notes import ONE_RUN, nodes_text, single_settings
 from pacenote.report.screen.screen import Paragraph
@@ -25,7 +25,7 @@ _SHOWN_LOAD = 0.5
 def setup_paragraph(record: RaceRecord) -> Paragraph:
     """Returns what affects the results besides the engine and the track."""
     groups = (
-        tuple(_machine(record.environment, recorded_cpus(record.options.driver_cpus))),
+        tuple(machine_texts(record)),
         demotion_texts(record.driver, record.tasks),
         tuple(_engine(record)),
         tuple(f"{label.lower()}: {text}" for label, text in starting_state_lines(record)),
@@ -36,10 +36,11 @@ def setup_paragraph(record: RaceRecord) -> Paragraph:
     return Paragraph("Setup", tuple(tuple(map(single_line, group)) for group in groups if any(group)))
 
 
-def _machine(host: Environment, selected: Collection[int]) -> Iterator[str]:
-    """Yields the machine of the driver, and its load; `selected` are the CPUs of the driver, none for all
-    that the process could use.
-    """
+def machine_texts(record: RaceRecord) -> Iterator[str]:
+    """Yields the machine of the driver, and its load before the race."""
+    host = record.environment
+    # None are selected if the driver may use all that the process could.
+    selected = recorded_cpus(record.options.driver_cpus)
     cores = len(selected) or host.cpu_usable_cores or host.cpu_logical_cores
     model = f" {host.cpu_model}" if host.cpu_model else ""
     if cores:
@@ -52,13 +53,21 @@ def _machine(host: Environment, selected: Collection[int]) -> Iterator[str]:
         yield f"{host.os_name} {host.kernel or ''}".strip()
 
 
+def existing_cluster_text(record: RaceRecord) -> str:
+    """Returns the size and the address of a cluster that the race did not start; empty if it did."""
+    if record.car != _EXTERNAL:
+        return ""
+    nodes = record.cluster.nodes
+    size = f" of {format_count(len(nodes), 'node')}" if nodes else ""
+    first, *more = record.client.hosts or ("",)
+    others = f" and {format_count(len(more), 'more host')}" if more else ""
+    return f"existing cluster{size}" + (f" at {first}{others}" if first else "")
+
+
 def _engine(record: RaceRecord) -> Iterator[str]:
     nodes = record.cluster.nodes
-    if record.car == _EXTERNAL:
-        size = f" of {format_count(len(nodes), 'node')}" if nodes else ""
-        first, *more = record.client.hosts or ("",)
-        others = f" and {format_count(len(more), 'more host')}" if more else ""
-        yield f"existing cluster{size}" + (f" at {first}{others}" if first else "")
+    if text := existing_cluster_text(record):
+        yield text
     else:
         yield f"engine on this machine, car {'+'.join(record.car)}"
         if record.options.nodes and (selected := nodes_text(record.options.nodes)):

@@ -12,7 +12,7 @@ from pacenote.model.snapshot import READING, RaceSnapshot
 from pacenote.report.notes import header, notes
 from pacenote.report.page.page import Block, FactList, PageColumn, PageTable, RowGroup, Text
 from pacenote.report.screen.engine import engine_paragraph
-from pacenote.report.screen.setup import setup_paragraph
+from pacenote.report.screen.setup import existing_cluster_text, machine_texts
 from pacenote.units import format_bytes, format_count
 
 _NODE = "node."
@@ -78,9 +78,11 @@ def _count(value: int | None) -> str:
 def environment_blocks(record: RaceRecord) -> Iterator[Block]:
     """Yields the options, the machine and the notes on the race."""
     yield FactList(tuple((note.label, note.text) for note in header(record)))
-    setup = [", ".join(group) for group in setup_paragraph(record).groups]
-    if record.imported is None and setup:
-        yield FactList(tuple(("Setup" if number == 0 else "", text) for number, text in enumerate(setup)))
+    if record.imported is None:
+        setup = (", ".join(machine_texts(record)), existing_cluster_text(record))
+        facts = zip(("Machine", "Cluster"), map(single_line, setup), strict=True)
+        if shown := tuple((label, text) for label, text in facts if text):
+            yield FactList(shown)
     all_notes = notes(record)
     if all_notes:
         yield FactList(
