@@ -90,9 +90,11 @@ class FakeEventLoop:
         self._offsets = [*OFFSETS_S, None]
 
     def play(self) -> None:
+        # `select` would fail in a process with many open files.
+        poll = select.poll()
+        poll.register(self.bridge.fileno(), select.POLLIN)
         while not self.received or not isinstance(self.received[-1], _core.RaceEnded):
-            ready, _, _ = select.select([self.bridge.fileno()], [], [], 10.0)
-            assert ready, self.received
+            assert poll.poll(10_000), self.received
             for event in self.bridge.events():
                 self.received.append(event)
                 self.on_event(event)
