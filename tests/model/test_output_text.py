@@ -8,7 +8,14 @@ import re
 
 import pytest
 
-from pacenote.model.output_text import csv_text, json_escaped, json_text, markdown_text, terminal_text
+from pacenote.model.output_text import (
+    csv_text,
+    json_escaped,
+    json_text,
+    log_text,
+    markdown_text,
+    terminal_text,
+)
 from pacenote.model.printable import printable
 
 
@@ -235,3 +242,21 @@ def test_json_keeps_its_meaning():
     assert "\\u202e\\u009b" in json_text(value)
     assert "\u00e9" in json_text(value)
     assert json_escaped('"a"') == '"a"'
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x: ##vso[task.setvariable variable=A]b", "x: # #vso[task.setvariable variable=A]b"),
+        ("###VSO[a]", "## #VSO[a]"),
+        ("##[error]a", "# #[error]a"),
+        ("##teamcity[setParameter name='a']", "# #teamcity[setParameter name='a']"),
+        ("a\n  ::set-output name=a::b", "a\n  : :set-output name=a::b"),
+        ("\u2003::stop-commands::a", "\u2003: :stop-commands::a"),
+        ("## Results\na::b ##", "## Results\na::b ##"),
+    ],
+)
+def test_no_line_of_a_log_is_a_command(text, shown):
+    assert log_text(text) == shown
+    assert "##[" not in json_text(text).lower().replace("vso", "").replace("teamcity", "")
+    assert json.loads(json_text(text)) == text

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pacenote.cli.output import plain_characters
 from pacenote.errors import PacenoteError
-from pacenote.model.output_text import terminal_text
+from pacenote.model.output_text import log_text, terminal_text
 from pacenote.model.printable import printable
 from pacenote.system.polling import can_write
 
@@ -198,7 +198,8 @@ class Console:
         shown = "\x1b[?25h\n" if self.shows_progress_on_terminal else ""
         with contextlib.suppress(OSError, ValueError):
             if can_write(_STDERR):
-                os.write(_STDERR, f"{shown}error: {self.redacted(printable(_searched(text)))}\n".encode())
+                line = log_text(f"error: {self.redacted(printable(_searched(text)))}\n")
+                os.write(_STDERR, f"{shown}{line}".encode())
 
     def trace(self, error: BaseException) -> None:
         """Prints the stack trace (`--debug`)."""
@@ -285,7 +286,7 @@ class _SafeStream(io.TextIOBase):
     def write(self, text: str, /) -> int:
         """Writes and flushes the text, or drops it."""
         if self._stream is not None:
-            self._try(self._stream, self._clean(text))
+            self._try(self._stream, log_text(self._clean(text)))
         elif text and not self.failure:
             self.failure = "it is closed"
         return len(text)
@@ -345,7 +346,7 @@ class _MessageStream(_SafeStream):
         """Writes the text if the reader accepts it; otherwise the text waits."""
         if self._stream is None:
             return super().write(text)
-        cleaned = self._clean(text)
+        cleaned = log_text(self._clean(text))
         with self._lock:
             self._waiting.append(cleaned)
             self._chars += len(cleaned)

@@ -1,7 +1,8 @@
 """What goes to terminals, CSV, Markdown and JSON, without characters that these would obey.
 
 Names come from tracks, servers, recordings, logs, and races of others. A terminal obeys control characters
-and marks of writing direction, a spreadsheet formulas, and Markdown its own characters and HTML. Only this
+and marks of writing direction, an agent of continuous integration commands in the output of a step, a
+spreadsheet formulas, and Markdown its own characters and HTML. Only this
 module knows which, and all output passes through it: `cli/console.py` uses it for terminals, renderers for
 the other formats. Pages have `report/render/html.py`.
 """
@@ -48,6 +49,12 @@ quotation mark after a semicolon, which may also be the end of a quoted cell, wo
 all up to the next one.
 """
 
+_LOG_COMMAND = re.compile(r"#(?=#(?:vso|teamcity)?\[)|^[^\S\n]*:(?=:)", re.MULTILINE | re.IGNORECASE)
+"""The beginning of a command that agents of continuous integration obey in the output of a step: anywhere in
+a line (`##vso[…]` of Azure Pipelines, `##[…]` of it and of GitHub, `##teamcity[…]`), or where a line begins
+(`::set-output …::` of GitHub, Gitea and Forgejo).
+"""
+
 _MARKDOWN = re.compile(r"[\\|<]|\](?=[(\[:])")
 """What ends a table cell, begins HTML, or makes text in brackets a link or an image."""
 
@@ -55,6 +62,13 @@ _MARKDOWN = re.compile(r"[\\|<]|\](?=[(\[:])")
 def terminal_text(text: str) -> str:
     """Returns text with spaces in place of characters that a terminal obeys, except tabs and line feeds."""
     return text if text.isascii() and text.isprintable() else _OBEYED.sub(" ", text)
+
+
+def log_text(text: str) -> str:
+    """Returns lines of a log with a space within what an agent of continuous integration takes for a command:
+    `# #vso[…]`, `: :set-output …::`.
+    """
+    return _LOG_COMMAND.sub(r"\g<0> ", text) if "##" in text or "::" in text else text
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
@@ -100,5 +114,9 @@ def json_text(value: object) -> str:
 
 
 def json_escaped(text: str) -> str:
-    """Returns JSON with escapes in its strings in place of characters that a terminal obeys."""
-    return _OBEYED.sub(lambda match: visible(match[0]), text)
+    """Returns JSON with escapes in its strings in place of characters that a terminal, or an agent of
+    continuous integration, obeys.
+    """
+    escaped = _OBEYED.sub(lambda match: visible(match[0]), text)
+    # No line of JSON begins with a colon.
+    return _LOG_COMMAND.sub(r"\\u0023", escaped) if "##" in escaped else escaped

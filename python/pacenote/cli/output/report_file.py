@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import StoreError, UsageError
+from pacenote.model.output_text import log_text
 from pacenote.system.named_file import NamedFile, PlantedPathError, named_file
 
 _APPENDED = (None, "markdown")
@@ -73,6 +74,8 @@ def _check_writable(file: NamedFile) -> None:
 
 def write_report_file(file: Path, text: str, report_format: str | None) -> Path:
     """Writes a report and returns the file that has it. Raises StoreError."""
+    # The file may be a pipe or a terminal, or be printed in a log later.
+    text = log_text(text)
     try:
         create_parents(file)
         if report_format in _APPENDED or not _has_report(file):
