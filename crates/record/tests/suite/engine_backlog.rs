@@ -189,3 +189,36 @@ fn a_queue_that_an_engine_always_has_is_seldom_marked() {
         assert!(marked <= most, "{load} {servers} {open_loop}: {marked} of 8");
     }
 }
+
+/// The largest share of 100 races for each value whose latency is marked although the engine is always equally fast: the
+/// figures of `docs/measuring.md`. `cargo test --release -p pacenote-record --test suite -- --ignored --nocapture shares`
+/// prints them.
+#[test]
+#[ignore = "simulates 14,400 races, five minutes in a release build, for a table of the documentation"]
+fn shares_of_races_that_are_marked_by_chance() {
+    for load in [0.3, 0.5, 0.7, 0.8, 0.9, 0.95] {
+        let mut counts = Vec::new();
+        for (servers, open_loop) in [(1, false), (1, true), (8, false), (8, true)] {
+            for (is_random, is_exponential) in [(true, true), (true, false)] {
+                for measured in [200.0, 1_000.0, 4_000.0] {
+                    let rate = load * servers as f64 / 0.005;
+                    let (warmup_s, measured_s) = (measured / rate, measured / rate);
+                    let setup = Setup {
+                        servers,
+                        open_loop,
+                        rate,
+                        workers: 1,
+                        is_random,
+                        is_exponential,
+                        warmup_s,
+                        measured_s,
+                        ..Setup::STEADY
+                    };
+                    let is_marked = |seed: u64| setup.race(seed * 7919 + 1).warmup_backlog.marked;
+                    counts.push((0..100).filter(|seed| is_marked(*seed)).count());
+                }
+            }
+        }
+        println!("load {load}: {} of 100 at most, {counts:?}", counts.iter().max().unwrap());
+    }
+}
