@@ -170,3 +170,16 @@ def test_relative_homes_stay_those_of_the_parent(tmp_path, monkeypatch):
     assert (child["PACENOTE_HOME"], child["RALLY_HOME"]) == (str(tmp_path / "own"), str(tmp_path / "rally"))
     monkeypatch.delenv("RALLY_HOME")
     assert "RALLY_HOME" not in child_environment()
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_no_log_is_written_through_a_link(tmp_path, has_log):
+    """The folder of an experiment may have been with someone else."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "logs").symlink_to("elsewhere")
+    log = tmp_path / "elsewhere" / "a-001.log"
+    if has_log:
+        log.write_text("of the user")
+    with pytest.raises(StoreError, match=r"cannot create .*logs/a-001\.log"):
+        run_children([ChildCall(("--version",), tmp_path / "logs" / log.name, tmp_path)], [print])
+    assert (log.read_text() if log.exists() else None) == ("of the user" if has_log else None)

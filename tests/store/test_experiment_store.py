@@ -11,6 +11,7 @@ import pytest
 from pacenote.errors import StoreError
 from pacenote.model.experiment import ExperimentPlan, JournalEntry
 from pacenote.store.experiment_store import TUNE_PLAN, ExperimentStore, file_digest
+from pacenote.store.installation_store import new_kept_id
 
 TEXT = 'question = "?"\n'
 
@@ -65,13 +66,14 @@ def test_an_experiment_that_runs_is_not_deleted(store):
 
 def test_an_experiment_whose_engine_was_left_is_not_deleted(store):
     folder = created(store)
-    folder.engine_json.write_text('"--installation-id=left"')
-    installation = store.home / "installations" / "left" / "installation.json"
+    left = new_kept_id("heap-1")
+    folder.engine_json.write_text(f'"--installation-id={left}"')
+    installation = store.home / "installations" / left / "installation.json"
     installation.parent.mkdir(parents=True)
     installation.touch()
     with pytest.raises(StoreError, match="the engine of experiment 'heap-1' has not been stopped") as caught:
         store.delete(folder)
-    assert caught.value.hint == "stop it first: pacenote stop --installation-id=left"
+    assert caught.value.hint == f"stop it first: pacenote stop --installation-id={left}"
     assert folder.plan_json.exists()
     installation.unlink()
     store.delete(folder)

@@ -193,11 +193,19 @@ class _Child:
 
 
 def _new_log(path: Path) -> BinaryIO:
+    """Creates a log in place of an earlier one. Raises StoreError, also if its folder is a link: someone else
+    may have made it, and what it leads to is not Pacenote's.
+    """
     try:
-        # The one of an earlier attempt may have other names, under which it stays as it is.
-        path.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.fdopen(os.open(path, flags, PRIVATE_FILE), "wb", buffering=0)
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            # The one of an earlier attempt may have other names, under which it stays as it is.
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path.name, dir_fd=folder)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+            return os.fdopen(os.open(path.name, flags, PRIVATE_FILE, dir_fd=folder), "wb", buffering=0)
+        finally:
+            os.close(folder)
     except OSError as error:
         raise store_error("create", path, error) from error
 

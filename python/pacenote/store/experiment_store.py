@@ -36,7 +36,7 @@ from pacenote.store.atomic_files import PRIVATE_FOLDER, remove_abandoned, store_
 from pacenote.store.begun_plans import BegunPlans, plan_digest
 from pacenote.store.file_lock import file_awaited, file_locked, is_file_locked
 from pacenote.store.home import RACES, default_home
-from pacenote.store.installation_store import InstallationStore
+from pacenote.store.installation_store import INSTALLATION, InstallationStore, is_kept_id
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import delete_tree, discard_tree
@@ -269,8 +269,9 @@ class ExperimentStore:
             return ""
         with folder.kept_from_others():
             engine = self._left_engine(folder)
-            # A copied one may name any engine of the user.
-            if engine and self.has_begun(folder):
+            # Someone else may have had the folder, and may have written any of the user's engines into it.
+            is_own = is_kept_id(engine.removeprefix(INSTALLATION), folder.experiment_id)
+            if is_own and self.has_begun(folder):
                 raise StoreError(
                     f"the engine of experiment '{folder.experiment_id}' has not been stopped",
                     hint=f"stop it first: {shell_command('pacenote', 'stop', engine)}",
@@ -285,13 +286,13 @@ class ExperimentStore:
         return engine
 
     def _left_engine(self, folder: ExperimentFolder) -> str:
-        """Returns the option for the installation that was kept for all races; empty if there is none."""
+        """Returns the option for an installation that the folder names; empty if there is none."""
         try:
             option = read_json(folder.engine_json)
         except (OSError, ValueError, RecursionError):
             return ""
         installed = InstallationStore(self.home).ids()
-        return option if isinstance(option, str) and option.partition("=")[2] in installed else ""
+        return option if isinstance(option, str) and option.removeprefix(INSTALLATION) in installed else ""
 
     def write(self, folder: ExperimentFolder, text: str, plan: ExperimentPlan) -> None:
         """Stores the file and the plan of a new experiment, which this home has begun; removes its folder if

@@ -10,9 +10,11 @@ Only their owner can read these folders: states and logs may contain settings th
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import re
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +33,32 @@ INSTALLATIONS = "installations"
 FORMAT = 1
 """The version of the format of a state file."""
 
+INSTALLATION = "--installation-id="
+"""The option of commands that names an installation."""
+
 _FILE = "installation.json"
 _LOGS = "logs"
 _KEPT_STARTS = 5
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _ABANDONED_S = 3600.0
 _MAX_NAMED = 5
+
+
+def new_kept_id(experiment_id: str) -> str:
+    """Returns the id of a new installation that an experiment keeps for all of its races."""
+    return f"{_kept_prefix(experiment_id)}{uuid.uuid4().hex}"
+
+
+def is_kept_id(installation_id: str, experiment_id: str) -> bool:
+    """Returns whether an installation with this id is one that the experiment keeps for its races. Others
+    that its folder names are not: someone else may have had the folder.
+    """
+    return installation_id.startswith(_kept_prefix(experiment_id))
+
+
+def _kept_prefix(experiment_id: str) -> str:
+    # The id of an experiment may be longer than that of an installation.
+    return f"kept-{hashlib.sha256(experiment_id.encode()).hexdigest()[:16]}-"
 
 
 class InstalledEngine(Stored, frozen=True, kw_only=True):

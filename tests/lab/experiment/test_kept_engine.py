@@ -12,6 +12,7 @@ from pacenote.errors import EngineError
 from pacenote.lab.child_command import ChildExit
 from pacenote.lab.experiment import kept_engine
 from pacenote.lab.experiment.kept_engine import ChildRaces
+from pacenote.store.installation_store import new_kept_id
 
 OPTIONS = {
     "track": "t",
@@ -38,6 +39,13 @@ def commands(monkeypatch):
 
     monkeypatch.setattr(kept_engine, "run_children", run_children)
     return run, ends
+
+
+def state_of(tmp_path, installation_id=None):
+    """Writes that the experiment has started an engine, and returns the option that names it."""
+    option = f"--installation-id={installation_id or new_kept_id(tmp_path.name)}"
+    (tmp_path / "engine.json").write_text(json.dumps(option))
+    return option
 
 
 def races(tmp_path, warned=None):
@@ -67,15 +75,29 @@ def test_settings_of_indices_stay_with_the_races(tmp_path, commands):
 
 def test_an_engine_that_a_kill_has_left_is_stopped_first(tmp_path, commands):
     run, _ = commands
-    (tmp_path / "engine.json").write_text('"--installation-id=old"')
+    old = state_of(tmp_path)
     with races(tmp_path).kept_engine(OPTIONS):
-        assert run[0] == ["stop", "--installation-id=old"]
-        assert run[1][1] != "--installation-id=old"
+        assert run[0] == ["stop", old]
+        assert run[1][1] != old
+
+
+@pytest.mark.parametrize("planted", ["main", "", "9a1c8a4e-1f0b-4b7e-9a52-0d7c1b1f2e3d", "of another"])
+def test_an_engine_that_the_experiment_did_not_start_is_left_alone(tmp_path, commands, planted):
+    """Someone else may have had the folder, and have returned it with the same plan."""
+    run, _ = commands
+    state_of(tmp_path, new_kept_id("heap-2") if planted == "of another" else planted or " ")
+    if not planted:
+        (tmp_path / "engine.json").write_text('"--installation-id="')
+    assert "names an engine that is left alone" in races(tmp_path).stop_engine()
+    with pytest.raises(EngineError, match="`pacenote list nodes` shows what runs"):
+        races(tmp_path).kept_engine(OPTIONS).__enter__()
+    assert run == []
+    assert (tmp_path / "engine.json").exists()
 
 
 def test_a_kill_before_there_was_an_engine_does_no_harm(tmp_path, commands):
     _, ends = commands
-    (tmp_path / "engine.json").write_text('"--installation-id=old"')
+    state_of(tmp_path)
     ends["stop"] = ChildExit(64, "there is no installation 'old' (there are none)")
     with races(tmp_path).kept_engine(OPTIONS):
         pass
@@ -114,7 +136,7 @@ def test_the_cluster_of_a_user_is_neither_started_nor_checked(tmp_path, commands
 
 
 def test_an_engine_that_has_ended_is_noticed(tmp_path):
-    (tmp_path / "engine.json").write_text('"--installation-id=x"')
+    state_of(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         options = {"target-hosts": f"127.0.0.1:{server.getsockname()[1]}"}
         assert races(tmp_path).engine_problem(options) == ""

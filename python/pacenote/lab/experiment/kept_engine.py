@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import uuid
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,13 +17,11 @@ from pacenote.lab.race_child import RaceCall, run_races
 from pacenote.model.experiment import Options
 from pacenote.model.shell_command import shell_command
 from pacenote.store.atomic_files import write_atomically
+from pacenote.store.installation_store import INSTALLATION, is_kept_id, new_kept_id
 from pacenote.store.json_file import read_json
 from pacenote.system.paths import exists
 
 _CONNECT_S = 5.0
-
-_INSTALLATION = "--installation-id="
-"""The option that names the engine that was started for all races."""
 
 
 def starts_engine(options: Options) -> bool:
@@ -67,7 +64,7 @@ class ChildRaces(Struct, frozen=True):
             # It would disturb all races.
             raise EngineError(problem, hint="the experiment can be resumed when it has ended")
         engine, others = self._split(options)
-        chosen = f"{_INSTALLATION}{uuid.uuid4()}"
+        chosen = f"{INSTALLATION}{new_kept_id(self.state.parent.name)}"
         # Written first: the engine is found again if this process is killed while it starts.
         write_atomically(self.state, json.dumps(chosen).encode())
         try:
@@ -99,8 +96,14 @@ class ChildRaces(Struct, frozen=True):
             chosen = read_json(self.state)
         except (OSError, ValueError):
             return ""
-        if not isinstance(chosen, str) or not chosen.startswith(_INSTALLATION):
+        if not isinstance(chosen, str) or not chosen.startswith(INSTALLATION):
             return ""
+        if not is_kept_id(chosen.removeprefix(INSTALLATION), self.state.parent.name):
+            # Someone else may have written it while they had the folder.
+            return (
+                f"{self.state} names an engine that is left alone, because this experiment starts none "
+                "with such an id: `pacenote list nodes` shows what runs; remove the file to go on"
+            )
         end = self._run("stop", [chosen])
         # It was killed before there was an installation.
         if end.code and "there is no installation" not in end.error:
