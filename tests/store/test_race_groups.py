@@ -183,3 +183,20 @@ def test_races_of_different_times_may_have_the_same_id(store, tmp_path):
     shutil.copytree(other.path, store.races / "from-another-machine")
     group = find_group(store, ["aa-1", "from-another-machine"])
     assert [path.name for path in group.folders.values()] == ["aa-1", "from-another-machine"]
+
+
+@pytest.mark.parametrize("reference", ["latest", "bb", "bb-1"])
+def test_a_folder_of_the_working_folder_is_never_taken_for_a_stored_race(
+    store, tmp_path, monkeypatch, reference
+):
+    planted = tmp_path / "work" / reference
+    shutil.copytree(store.races / "aa-1", planted)
+    monkeypatch.chdir(planted.parent)
+    stored = find_group(store, [reference])
+    assert [path.parent for path in stored.folders.values()] == [store.races]
+    own = find_group(store, [f"./{reference}"])
+    assert [path.resolve() for path in own.folders.values()] == [planted]
+    shutil.rmtree(store.races)
+    with pytest.raises(StoreError) as caught:
+        find_group(store, [reference])
+    assert caught.value.hint == f"./{reference} names the folder that is here"

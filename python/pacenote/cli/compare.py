@@ -18,7 +18,7 @@ from pacenote.cli.options import values
 from pacenote.cli.options.metrics_store import add_store_option, store_client
 from pacenote.cli.options.quality import add_quality_option, given_quality
 from pacenote.cli.options.unavailable import UnavailableOption
-from pacenote.cli.output.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.output.page_file import IN_FOLDER, write_new_page, write_page_file
 from pacenote.cli.output.report_file import check_report_file, check_report_size, write_report_file
 from pacenote.cli.parser import EachGiven, Parser, Several
 from pacenote.cli.program import program
@@ -186,9 +186,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
     check_home(store.home)
     contenders = _contenders(store, options, console)
     if options.html is not None:
+        # The user has not given the names of several files.
+        write = write_page_file if options.html and len(contenders) == 1 else write_new_page
         for path, contender in zip(_page_files(options.html, len(contenders)), contenders, strict=True):
             first = (contender.baseline.races[0], contender.side.races[0])
-            write_page_file(path, _page(_with_merged(contender), options, first))
+            write(path, _page(_with_merged(contender), options, first))
             console.result_lines(f"{path}\n")
     else:
         _show(contenders, options, console)

@@ -14,7 +14,7 @@ from pacenote.cli.options.data import duration
 from pacenote.cli.options.metrics_store import add_store_option
 from pacenote.cli.options.quality import add_quality_option, given_quality
 from pacenote.cli.options.unavailable import UnavailableOption
-from pacenote.cli.output.page_file import IN_FOLDER, write_page_file
+from pacenote.cli.output.page_file import IN_FOLDER, write_new_page, write_page_file
 from pacenote.cli.output.report_file import check_report_file, write_report_file
 from pacenote.cli.parser import Parser, Several
 from pacenote.cli.program import program
@@ -199,7 +199,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
         return accept(trend, options, store.home, console)
     if options.html is not None:
         path = Path(options.html or PAGE)
-        write_page_file(path, _page(trend))
+        (write_page_file if options.html else write_new_page)(path, _page(trend))
         console.result_lines(f"{path}\n")
     else:
         _show(trend, options, console)

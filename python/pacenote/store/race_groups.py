@@ -166,11 +166,16 @@ def _find(store: RaceStore, reference: str) -> tuple[list[RaceFolder], bool]:
     """Returns the folders that a reference names, and whether it names one race."""
     if reference.startswith(TAG):
         return _tagged(store, reference.removeprefix(TAG)), False
-    is_stored = is_race_id(reference) and is_dir(store.races / reference)
-    path = Path(os.path.expanduser(reference))  # noqa: PTH111  # Path.expanduser raises for unknown users
-    if not is_stored and ("/" in reference or is_dir(path)):
-        return _in_folder(store, path)
-    return [store.folder(reference)], True
+    if "/" in reference or reference in (".", "..", "~"):
+        path = os.path.expanduser(reference)  # noqa: PTH111  # Path.expanduser raises for unknown users
+        return _in_folder(store, Path(path))
+    try:
+        return [store.folder(reference)], True
+    except StoreError as error:
+        # A folder of the working folder must not take the place of a race, as one that is called `latest`.
+        if is_dir(Path(reference)):
+            raise StoreError(error.message, hint=f"./{reference} names the folder that is here") from error
+        raise
 
 
 def _tagged(store: RaceStore, tag: str) -> list[RaceFolder]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +11,8 @@ from pacenote.cli.console import Console
 from pacenote.cli.output.named_file import create_parents, opened_named_file
 from pacenote.errors import PacenoteError, StoreError
 from pacenote.model.messages import DEFECT
+from pacenote.system.named_file import named_file
+from pacenote.system.paths import is_dir
 
 IN_FOLDER = ""
 """Value of `--html` without a file: the page is written to its own place."""
@@ -20,6 +24,27 @@ def write_page_file(path: Path, text: str) -> None:
         create_parents(path)
         with opened_named_file(path, "w") as stream:
             stream.write(text)
+    except OSError as error:
+        raise StoreError(f"cannot write the page to {path}: {error.strerror}") from error
+
+
+def write_new_page(path: Path, text: str) -> None:
+    """Writes a page to a file in the working folder whose name the user has not given. It replaces what has
+    this name, also a link: the author of the folder may have put it there, and what it leads to stays.
+
+    Raises StoreError.
+    """
+    temporary = f".{path.name}.{os.getpid()}.tmp"
+    try:
+        if path.name in ("", "..") or is_dir(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with named_file(path, creates_folders=True, is_to_be_new=True) as target:
+            try:
+                with os.fdopen(target.create_beside(temporary), "w", encoding="utf-8") as stream:
+                    stream.write(text)
+                target.replace_by(temporary)
+            finally:
+                target.remove_beside(temporary)
     except OSError as error:
         raise StoreError(f"cannot write the page to {path}: {error.strerror}") from error
 
