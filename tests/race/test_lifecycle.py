@@ -194,6 +194,27 @@ def test_logs_get_into_the_folder_of_a_race_only_as_far_as_their_secrets_are_rep
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("link", ["nightly", "artifacts"])
+def test_logs_are_not_copied_through_a_link_in_a_copied_race(
+    run: Run, layout: EngineLayout, tmp_path: Path, link: str
+) -> None:
+    other, race = tmp_path / "other", layout.home / "races" / "nightly"
+    (other / "artifacts").mkdir(parents=True)
+    race.parent.mkdir(parents=True)
+    if link == "nightly":
+        race.symlink_to(other)
+    else:
+        race.mkdir()
+        (race / "artifacts").symlink_to(other / "artifacts")
+    assert run("install", "--installation-id=i", "--http-port=29265")[0] == 0
+    assert run("start", "--race-id=nightly", "--installation-id=i")[0] == 0
+    code, _, err = run("stop")
+    assert code == 0
+    assert f"the logs of node rally-node-0 are not in {race / 'artifacts'}: {link} is a link" in err
+    assert list((other / "artifacts").iterdir()) == []
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("damage", ["missing", "damaged"])
 def test_logs_whose_secrets_are_not_known_are_not_copied(run: Run, layout: EngineLayout, damage: str) -> None:
     artifacts = layout.home / "races" / "rr1" / "artifacts"

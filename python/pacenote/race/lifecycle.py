@@ -60,7 +60,7 @@ from pacenote.store.atomic_files import store_error
 from pacenote.store.home import RACES
 from pacenote.store.installation_store import InstallationStore, InstalledEngine, is_installation_id
 from pacenote.store.redacted_file import RedactedCopy
-from pacenote.system.paths import is_dir
+from pacenote.system.paths import is_dir, is_link
 
 _LAST_PORT = FIRST_HTTP_PORT + TRANSPORT_OFFSET - 1
 _MAX_NAMED = 5
@@ -440,7 +440,12 @@ def _copy_logs_to_race(home: Path, entry: NodeEntry) -> str:
     facts = entry.facts
     if facts is None or not facts.race_id:
         return ""
-    artifacts = home / RACES / facts.race_id / "artifacts"
+    race = home / RACES / facts.race_id
+    artifacts = race / "artifacts"
+    # A copied race may have a link: what is behind it is not the race's.
+    link = next(filter(is_link, (race, artifacts)), None)
+    if link is not None:
+        return f"the logs of node {facts.name} are not in {artifacts}: {link.name} is a link"
     if not is_dir(artifacts):
         return ""
     # Several nodes have folders of their own.
