@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 from datetime import timedelta
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -59,31 +58,6 @@ def test_the_answer_comes_first(run, races):
     assert "Order      B C C B B C C B" in out
     text = " ".join(out.split())
     assert "changes that matter: throughput ≥ +3 % or ≤ -2.91 %, p90 ≥ +5 % or ≤ -4.76 %" in text
-
-
-@pytest.fixture
-def working_folder(races, tmp_path, monkeypatch):
-    folder = tmp_path / "work"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
-@pytest.mark.parametrize("command", ["compare", "trend"])
-def test_a_page_is_not_written_through_a_link_of_the_working_folder(
-    run, stored, working_folder, command, link
-):
-    """Its author may have put it there, under the name that a page has if the user gives none."""
-    other = working_folder.parent / "notes.txt"
-    other.write_text("of the user")
-    page = working_folder / ("comparison.html" if command == "compare" else "trend.html")
-    link(page, other)
-    code, out, err = run(command, *(SIDES if command == "compare" else (str(stored.races),)), "--html")
-    assert (code, out) == (0, f"{page.name}\n"), err
-    assert (other.read_text(), page.is_symlink()) == ("of the user", False)
-    assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
-    assert list(working_folder.iterdir()) == [page]
 
 
 def test_the_comparison_can_be_a_page(run, races, tmp_path, monkeypatch):

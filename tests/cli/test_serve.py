@@ -115,7 +115,7 @@ def test_each_kind_of_page_is_made(home):
 
 def test_a_port_that_is_in_use_is_one_line(run):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        code, out, errors = run("serve", f"--port={other.getsockname()[1]}")
+        code, out, errors = run("serve", "--host=127.0.0.1", f"--port={other.getsockname()[1]}")
     assert (code, out) == (64, "")
     assert "is in use" in errors
     assert "hint: choose another with --port=N, or --port=0 for one that is free" in errors

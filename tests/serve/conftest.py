@@ -62,9 +62,7 @@ class Site:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._options = ServeOptions(
-            "127.0.0.1", 0, self._announce, self.warnings.append, live_interval_s=0.01
-        )
+        self._options = ServeOptions("", 0, self._announce, self.warnings.append, live_interval_s=0.01)
         await serve(self.store, self._pages, self._options)
 
     def _announce(self, address: str) -> None:
@@ -76,6 +74,8 @@ class Site:
         assert self._ready.wait(10)
 
     def stop(self) -> None:
+        if not self._thread.is_alive():
+            return
         self._loop.call_soon_threadsafe(self._options.stop.set)
         self._thread.join(10)
         assert not self._thread.is_alive()

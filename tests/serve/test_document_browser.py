@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from urllib.parse import urlencode
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from msgspec.structs import replace
@@ -94,6 +97,87 @@ def test_a_running_race_is_followed_to_its_report(full_site, tmp_path):
             race.end()
             await page.until("document.querySelector('iframe') !== null")
             assert page.logged == []
+
+    asyncio.run(run())
+
+
+WORKER = """self.addEventListener('install', () => self.skipWaiting());
+self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener('fetch', (event) => event.respondWith(new Response('taken')));"""
+
+
+class OtherServer(BaseHTTPRequestHandler):
+    """What another user's server answers: events, a worker, and a page that registers it."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        page = "<!DOCTYPE html><script>navigator.serviceWorker.register('/worker.js')</script>"
+        kind, text = "text/html", page
+        if self.path.endswith("/events"):
+            parts = {"status": "forged"}
+            events = [{"key": "0" * 64, "parts": parts, "ended": ended} for ended in (False, True)]
+            kind, text = "text/event-stream", "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+        elif self.path == "/worker.js":
+            kind, text = "text/javascript", WORKER
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Prints nothing."""
+
+
+@contextmanager
+def other_server(host: str, port: int) -> Iterator[list[str]]:
+    """Runs it at an address, and yields what it is asked for."""
+    OtherServer.asked.clear()
+    with ThreadingHTTPServer((host, port), OtherServer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield OtherServer.asked
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_page_that_stays_open_obeys_no_other_server_at_its_address(full_site, tmp_path):
+    async def run():
+        race = RunningRace(full_site.store)
+        race.begin()
+        race.file.write(replace(PROGRESS, elapsed_s=21.0))
+        address = urlsplit(full_site.address)
+        async with opened(full_site, tmp_path / "profile") as page:
+            await page.go(f"{base(full_site)}race/race-1")
+            await page.until("(document.getElementById('status')?.textContent ?? '').includes('21 s so far')")
+            await asyncio.to_thread(full_site.stop)
+            with other_server(address.hostname, address.port) as asked:
+                while not asked:
+                    await asyncio.sleep(0.05)
+                await page.until("!document.getElementById('lost').hidden")
+                await asyncio.sleep(0.5)
+                assert "21 s so far" in await page.value("document.getElementById('status').textContent")
+                assert asked == [f"{address.path}race/race-1/events"]
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_another_user_has_left_sees_no_later_start(full_site, tmp_path):
+    """It belongs to a host and a port, and stays in the profile of the browser."""
+
+    async def run():
+        async with browser_page(tmp_path / "profile") as page:
+            port = urlsplit(full_site.address).port
+            with other_server("127.0.0.1", port):
+                await page.go(f"http://127.0.0.1:{port}/")
+                await page.until("navigator.serviceWorker.controller !== null")
+                await page.go(f"http://127.0.0.1:{port}/")
+                assert await page.value("document.body.textContent") == "taken"
+            await page.go(full_site.address)
+            await page.until("location.search === '' && document.querySelector('table.races') !== null")
 
     asyncio.run(run())
 

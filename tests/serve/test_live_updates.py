@@ -56,9 +56,11 @@ def lines(response: HTTPResponse):
         buffer += chunk
         while b"\n\n" in buffer:
             event, _, buffer = buffer.partition(b"\n\n")
-            name, data = event.decode().split("\n")
-            text = data.removeprefix("data:").strip()
-            yield name.removeprefix("event: "), json.loads(text) if text else {}
+            update = json.loads(event.decode().removeprefix("data: "))
+            assert len(update["key"]) == 64
+            yield "parts", update["parts"]
+            if update["ended"]:
+                yield "end", {}
 
 
 def test_a_page_is_updated_until_the_race_has_ended(site):
@@ -67,6 +69,9 @@ def test_a_page_is_updated_until_the_race_has_ended(site):
     assert "The race is being prepared." in page
     assert [attributes["id"] for tag, attributes in Page(page).elements if tag == "main"] == ["live"]
     assert "<noscript><meta http-equiv=refresh" in page
+    (key,) = [attributes["data-key"] for tag, attributes in Page(page).elements if tag == "main"]
+    # A browser would send it to whoever has the address later, if it were in the address or the cookie.
+    assert key not in site.cookie + site.address
     connection = site.connect()
     connection.request("GET", f"{site.root}race/race-1/events", headers={"Cookie": site.cookie})
     response = connection.getresponse()

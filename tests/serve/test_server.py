@@ -2,16 +2,19 @@
 
 import asyncio
 import errno
+import os
 import re
 import socket
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
 import pytest
 
 from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
+from pacenote.serve.access import new_address
 from pacenote.serve.server import LoopProblems, ServeOptions, serve
 from pacenote.store.race_store import RaceStore
 from support.records import record
@@ -21,7 +24,7 @@ PATHS = ("", "race/race-1", "race/race-1/report.html", "race/race-1/events", "ra
 
 def test_the_address_opens_the_list_once_and_disappears_from_it(site):
     site.store.create(record())
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{8}/\?token=[\w-]{43}", site.address)
+    assert re.fullmatch(r"http://127(?:\.\d+){3}:\d+/[\w-]{8}/\?token=[\w-]{43}", site.address)
     split = urlsplit(site.address)
     # A link on a page of another site may be used: whoever has it may read.
     response, text = site.send("GET", f"{split.path}?{split.query}", {"Sec-Fetch-Site": "cross-site"})
@@ -114,7 +117,7 @@ def test_a_defect_is_shown_and_reported_without_the_token(site):
 
 
 def test_malformed_requests_are_not_logged(site, capfd, caplog):
-    with socket.create_connection(("127.0.0.1", urlsplit(site.address).port)) as client:
+    with socket.create_connection((site.connect().host, urlsplit(site.address).port)) as client:
         client.sendall(f"GET {site.address}\x00 HTTP/9\r\n\r\n".encode())
         reply = client.recv(1000)
     assert b"400" in reply
@@ -132,6 +135,46 @@ def test_a_port_that_is_in_use_is_named(tmp_path):
         with pytest.raises(PacenoteError, match=f"port {port} of 127.0.0.1 is in use") as caught:
             asyncio.run(serve(RaceStore(tmp_path), None, options))
     assert "--port" in caught.value.hint
+
+
+def test_each_start_has_an_address_of_its_own(site, tmp_path):
+    """For a fixed one, another user's page may have left a worker in the browser, which sees the token."""
+    host = urlsplit(site.address).hostname
+    assert host is not None
+    assert ip_address(host) in ip_network("127.0.0.0/8")
+    assert host != "127.0.0.1"
+    assert len({new_address() for _ in range(100)}) == 100
+    # The port of another machine may be forwarded.
+    port = urlsplit(site.address).port
+    assert [site.get("", Host=f"{name}:{port}")[0].status for name in (host, "127.0.0.1", "127.0.0.2")] == [
+        *(200, 200, 403)
+    ]
+
+
+def test_a_system_with_one_address_is_warned_of(tmp_path, monkeypatch):
+    bind = socket.socket.bind
+
+    def refusing(self, address):
+        if address[0] != "127.0.0.1":
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        bind(self, address)
+
+    class Ended(Exception):
+        pass
+
+    def end(address):
+        raise Ended(address)
+
+    class Maker:
+        async def close(self):
+            pass
+
+    monkeypatch.setattr(socket.socket, "bind", refusing)
+    warnings = []
+    with pytest.raises(Ended, match=r"http://127\.0\.0\.1:"):
+        asyncio.run(serve(RaceStore(tmp_path), Maker(), ServeOptions("", 0, end, warnings.append)))
+    (warning,) = warnings
+    assert warning.startswith("this system has no other address than 127.0.0.1 for itself: ")
 
 
 def test_connections_without_number_are_one_line():

@@ -36,8 +36,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--host",
         type=_host,
-        default="127.0.0.1",
-        help="address of this machine to listen on, 127.0.0.1 or ::1 (default: 127.0.0.1)",
+        help="address of this machine to listen on, 127.0.0.1 or ::1 (default: a new one at each start)",
     )
 
 
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> int:
             f"shows the races in {store.races} to everyone who has this address; Ctrl-C stops it"
         )
 
-    asked = ServeOptions(options.host, options.port, announce, console.warning, handled_signals())
+    asked = ServeOptions(options.host or "", options.port, announce, console.warning, handled_signals())
     # -P: a file of the current folder must not replace a module.
     command = (sys.executable, "-P", "-m", "pacenote.cli.page_process")
     settings = {"program": sys.argv[0], "home": str(store.home)}
@@ -90,6 +89,7 @@ def _host(text: str) -> str:
     if host is None:
         raise UsageError(
             f"--host={text} is not an address of this machine alone, such as 127.0.0.1 or ::1",
-            hint="on another machine, `ssh -L 7223:127.0.0.1:7223 HOST` forwards the port",
+            hint="on another machine, `ssh -L ADDRESS:7223:ADDRESS:7223 HOST` forwards the port of the "
+            "printed address",
         )
     return host

@@ -94,7 +94,7 @@ class Handlers:
         folder, heading = await self._race(request)
         if heading.state == "running":
             live = await asyncio.to_thread(LiveReader(folder).read, time.time())
-            return page_response(live_page(heading, live))
+            return page_response(live_page(heading, live, self._access.update_key(folder.path.name)))
         try:
             # What is wrong with it is shown here, and not in the frame.
             await self._reports.prepare_race(folder)
@@ -109,13 +109,14 @@ class Handlers:
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Sends what changes of a running race, as server-sent events, until it has ended."""
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        async with aclosing(self._updates.follow(self._folder(request))) as updates:
+        folder = self._folder(request)
+        key = self._access.update_key(folder.path.name)
+        async with aclosing(self._updates.follow(folder)) as updates:
             await response.prepare(request)
             async for update in updates:
                 # JSON has no line breaks, which would end the data of an event.
-                await response.write(f"event: parts\ndata: {json.dumps(dict(update.parts))}\n\n".encode())
-                if update.has_ended:
-                    await response.write(b"event: end\ndata:\n\n")
+                data = json.dumps({"key": key, "parts": dict(update.parts), "ended": update.has_ended})
+                await response.write(f"data: {data}\n\n".encode())
         return response
 
     async def files(self, request: web.Request) -> web.StreamResponse:

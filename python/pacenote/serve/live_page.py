@@ -34,12 +34,13 @@ _LEFT = tuple(f"{_STEP * at}," for at in range(KEPT_RATES))
 """The first coordinates of its points. As little as possible is computed for each point and second."""
 
 
-def live_page(heading: RaceHeading, race: LiveRace) -> OwnPage:
-    """Returns the whole page."""
+def live_page(heading: RaceHeading, race: LiveRace, key: str) -> OwnPage:
+    """Returns the whole page, which obeys only events with the key."""
     parts = running_parts(race) | settled_parts(race)
     body = "".join((
         heading.top("Report"),
-        f'<main id=live data-events="{attribute(heading.path("events"))}"><h1>{escaped(heading.name)}</h1>',
+        f'<main id=live data-events="{attribute(heading.path("events"))}" data-key={key}>'
+        f"<h1>{escaped(heading.name)}</h1>",
         "<p id=lost class=wrong role=alert hidden>The connection is lost. Does <code>pacenote serve</code> "
         "still run?</p>",
         *(f"<div id={name}>{part}</div>" for name, part in parts.items()),

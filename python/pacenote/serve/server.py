@@ -14,10 +14,11 @@ from typing import Any
 
 from aiohttp import web
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pacenote.errors import PacenoteError
 from pacenote.model.messages import DEFECT
-from pacenote.serve.access import TOKEN, Access
+from pacenote.serve.access import FIXED, TOKEN, Access, new_address
 from pacenote.serve.guard import RequestGuard
 from pacenote.serve.handlers import Handlers
 from pacenote.serve.live_updates import INTERVAL_S, LiveUpdates
@@ -42,7 +43,7 @@ class ServeOptions(Struct, frozen=True):
     """Where the server listens, and what it tells its caller."""
 
     host: str
-    """Address of this machine, `127.0.0.1` or `::1`."""
+    """Address of this machine, `127.0.0.1` or `::1`; empty for a new one at each start."""
 
     port: int
     """Its port; 0 for one that is free."""
@@ -68,7 +69,12 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
     cannot listen.
     """
     _allow_more_connections()
-    access = Access()
+    with _listening_socket(options) as listener:
+        await _answer(store, maker, options, listener)
+
+
+async def _answer(store: RaceStore, maker: PageMaker, options: ServeOptions, listener: socket.socket) -> None:
+    access = Access(listener.getsockname()[0])
     updates = LiveUpdates(options.live_interval_s)
     application = web.Application(client_max_size=_BODY_BYTES)
     RequestGuard(access, options.warn).protect(application)
@@ -84,20 +90,19 @@ async def serve(store: RaceStore, maker: PageMaker, options: ServeOptions) -> No
         # A page is not made for a browser that has left.
         handler_cancellation=True,
     )
-    with _listening_socket(options) as listener:
-        await runner.setup()
-        try:
-            await web.SockSite(runner, listener).start()
-            loop = asyncio.get_running_loop()
-            loop.set_exception_handler(LoopProblems(options.warn))
-            for number in options.signals:
-                loop.add_signal_handler(number, options.stop.set)
-            options.ready(_address(listener, access))
-            await options.stop.wait()
-        finally:
-            updates.stop()
-            await maker.close()
-            await runner.cleanup()
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener).start()
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(LoopProblems(options.warn))
+        for number in options.signals:
+            loop.add_signal_handler(number, options.stop.set)
+        options.ready(_address(listener, access))
+        await options.stop.wait()
+    finally:
+        updates.stop()
+        await maker.close()
+        await runner.cleanup()
 
 
 class LoopProblems:
@@ -135,6 +140,23 @@ def _allow_more_connections() -> None:
 
 
 def _listening_socket(options: ServeOptions) -> socket.socket:
+    """Returns a socket that listens. Raises PacenoteError."""
+    if options.host:
+        return _listener(options)
+    try:
+        return _listener(replace(options, host=new_address()))
+    except PacenoteError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError) or cause.errno != errno.EADDRNOTAVAIL:
+            raise
+    options.warn(
+        f"this system has no other address than {FIXED} for itself: what another user's server has left in "
+        "the browser for that address, as a worker, can read the pages"
+    )
+    return _listener(replace(options, host=FIXED))
+
+
+def _listener(options: ServeOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -6,16 +6,23 @@ let events = null;
 
 function follow() {
   events = new EventSource(page.dataset.events);
-  events.addEventListener("open", () => { lost.hidden = true; });
   events.addEventListener("error", () => { lost.hidden = false; });
-  events.addEventListener("parts", (event) => {
-    for (const [id, part] of Object.entries(JSON.parse(event.data))) {
+  events.addEventListener("message", (event) => {
+    const update = JSON.parse(event.data);
+    // When the server has ended, another user's may answer at its address, which does not know the key.
+    if (update.key !== page.dataset.key) {
+      events.close();
+      lost.hidden = false;
+      return;
+    }
+    lost.hidden = true;
+    for (const [id, part] of Object.entries(update.parts)) {
       document.getElementById(id).innerHTML = part;
     }
-  });
-  events.addEventListener("end", () => {
-    events.close();
-    location.reload();
+    if (update.ended) {
+      events.close();
+      location.reload();
+    }
   });
 }
 
