@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import zipfile
@@ -34,7 +35,7 @@ def engine(tmp_path: Path) -> AssembledEngineFolder:
 def archive(folder: Path, content: bytes, name: str = "own.zip") -> CachedArchive:
     path = folder / name
     path.write_bytes(content)
-    return CachedArchive(path, EngineArchive(str(path), content.hex()[:128], verified=False))
+    return CachedArchive(path, EngineArchive(str(path), hashlib.sha512(content).hexdigest(), verified=False))
 
 
 def test_a_plugin_is_unpacked_into_a_copy(engine: AssembledEngineFolder, tmp_path: Path) -> None:
@@ -45,6 +46,19 @@ def test_a_plugin_is_unpacked_into_a_copy(engine: AssembledEngineFolder, tmp_pat
     assert not list((engine.folder / "plugins").iterdir())
     own.path.unlink()
     assert unpack_plugins(engine, [own]) == folder
+
+
+def test_what_is_not_the_plugin_that_was_checked_is_not_unpacked(
+    engine: AssembledEngineFolder, tmp_path: Path
+) -> None:
+    own = archive(tmp_path, plugin_zip("own", "7.17.28"))
+    archive(tmp_path, plugin_zip("own", "7.17.28", description="evil"), "other.zip").path.replace(own.path)
+    with pytest.raises(EngineError, match=r"own\.zip is not used: it was changed or replaced"):
+        unpack_plugins(engine, [own])
+    assert [path.name for path in engine.folder.parent.iterdir()] == [engine.folder.name]
+    again = archive(tmp_path, plugin_zip("own", "7.17.28"), "again.zip")
+    descriptor = unpack_plugins(engine, [again]) / "plugins" / "own" / "plugin-descriptor.properties"
+    assert "evil" not in descriptor.read_text()
 
 
 def test_copies_that_no_node_uses_are_removed(engine: AssembledEngineFolder, layout: EngineLayout) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import shutil
@@ -19,6 +18,8 @@ from pacenote.fetch.disk import disk_error
 from pacenote.model.printable import single_line
 from pacenote.provision.archives.archive_cache import CachedArchive, CacheLimits
 from pacenote.provision.archives.engine_tree import copy_tree
+from pacenote.provision.archives.hashed_file import copy_unchanged
+from pacenote.provision.archives.plugin_installer import digest_of
 from pacenote.provision.install import DESCRIPTOR, MARKER, publish_folder
 from pacenote.provision.layout import EngineLayout
 from pacenote.provision.node_registry import registered_nodes
@@ -49,7 +50,7 @@ def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchiv
     Raises EngineError for an archive that is not a plugin of this version of the engine, that needs one that
     the engine lacks, or that would be written elsewhere, and DiskError.
     """
-    digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
+    digest = digest_of(plugins)
     target = engine.folder.with_name(f"{_PREFIX}{engine.folder.name}-{digest}")
     try:
         if exists(target / MARKER):
@@ -62,7 +63,9 @@ def unpack_plugins(engine: AssembledEngineFolder, plugins: Sequence[CachedArchiv
             home = build / "home"
             copy_tree(engine.folder, home)
             for plugin in plugins:
-                _unpack(plugin.path, home, engine)
+                copy_unchanged(plugin.path, plugin.origin.sha512, build / "plugin.zip")
+                _unpack(build / "plugin.zip", plugin.path, home, engine)
+                (build / "plugin.zip").unlink()
             write_public(home / MARKER, f"{engine.folder.name}\n")
             publish_folder(home, target)
         finally:
@@ -83,9 +86,10 @@ def prune_copies(layout: EngineLayout, limits: CacheLimits) -> None:
                 delete_tree(folder)
 
 
-def _unpack(archive: Path, home: Path, engine: AssembledEngineFolder) -> None:
+def _unpack(copy: Path, archive: Path, home: Path, engine: AssembledEngineFolder) -> None:
+    """Unpacks the copy of an archive, which messages name."""
     try:
-        with opened_zip(archive) as members:
+        with opened_zip(copy) as members:
             descriptor = _read_descriptor(members, archive)
             _check(descriptor, archive, home, engine)
             _extract(members, archive, home / "plugins" / descriptor["name"])

@@ -5,13 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import random
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pacenote.errors import EngineError
+from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.archives.archive_cache import sha512_of
 from pacenote.provision.archives.extraction import extract_archive
+from pacenote.provision.archives.hashed_file import unchanged_file
 from support.official_archive import official_files, pack
 
 
@@ -29,6 +34,10 @@ def archive_of(path: Path, *members: tarfile.TarInfo) -> Path:
     return path
 
 
+def extract(archive: Path, target: Path, progress: ProgressCallback = no_progress) -> Path:
+    return extract_archive(archive, sha512_of(archive), target, progress)
+
+
 FOLDER = member("e", tarfile.DIRTYPE)
 
 
@@ -44,7 +53,7 @@ def test_files_folders_and_links_are_unpacked_once(tmp_path: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     old = os.umask(0o077)
     try:
-        target = extract_archive(archive, tmp_path / "out" / "e", lambda *step: seen.append(step))
+        target = extract(archive, tmp_path / "out" / "e", lambda *step: seen.append(step))
     finally:
         os.umask(old)
     assert (target / "lib" / "b.jar").samefile(target / "lib" / "a.jar")
@@ -54,15 +63,16 @@ def test_files_folders_and_links_are_unpacked_once(tmp_path: Path) -> None:
     assert all(path.stat().st_mode & 0o005 == 0o005 for path in target.rglob("*") if path.is_dir())
     assert (target / "lib" / "a.jar").stat().st_mode & 0o777 == 0o644
     assert seen[-1][0] == "unpacking a.tar.gz"
+    sha512 = sha512_of(archive)
     archive.unlink()
-    assert extract_archive(archive, target) == target
+    assert extract_archive(archive, sha512, target) == target
     assert [path.name for path in target.parent.iterdir()] == ["e"]
 
 
 def test_programs_stay_programs(tmp_path: Path) -> None:
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(pack(official_files()))
-    target = extract_archive(archive, tmp_path / "e")
+    target = extract(archive, tmp_path / "e")
     assert (target / "bin" / "elasticsearch").stat().st_mode & 0o777 == 0o755
 
 
@@ -105,7 +115,7 @@ def test_what_leads_out_of_the_folder_is_refused(
     (tmp_path / "outside").write_text("untouched")
     archive = archive_of(tmp_path / "a.tar.gz", *members)
     with pytest.raises(EngineError, match=r"a\.tar\.gz is not unpacked: ") as caught:
-        extract_archive(archive, tmp_path / "installs" / "e")
+        extract(archive, tmp_path / "installs" / "e")
     assert problem in caught.value.message
     assert "\n" not in caught.value.message
     assert list((tmp_path / "installs").iterdir()) == []
@@ -118,7 +128,7 @@ def test_headers_that_are_read_into_memory_are_bounded(tmp_path: Path, kind: byt
     huge.size = 2 << 20
     archive = archive_of(tmp_path / "a.tar.gz", FOLDER, huge, member("e/a", text="a"))
     with pytest.raises(EngineError, match=r"is not unpacked: it has a header of 2,097,152 bytes"):
-        extract_archive(archive, tmp_path / "out")
+        extract(archive, tmp_path / "out")
     assert list(tmp_path.iterdir()) == [archive]
 
 
@@ -172,7 +182,7 @@ def test_what_makes_the_reader_recurse_or_grow_is_refused(
     named = iter(range(len(parts)))
     parts = [member(f"e/a{next(named) or ''}").tobuf() if part == FILE else part for part in parts]
     with pytest.raises(EngineError, match=reason):
-        extract_archive(packed(tmp_path / "a.tar.gz", *parts), tmp_path / "out")
+        extract(packed(tmp_path / "a.tar.gz", *parts), tmp_path / "out")
 
 
 def test_members_are_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +195,7 @@ def test_members_are_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(tarfile.TarFile, "next", counting)
     files = [member(f"e/f{number}").tobuf() for number in range(50)]
-    folder = extract_archive(packed(tmp_path / "a.tar.gz", *files), tmp_path / "out")
+    folder = extract(packed(tmp_path / "a.tar.gz", *files), tmp_path / "out")
     assert len(list(folder.glob("f*"))) == 50
     assert max(kept) <= 1
 
@@ -193,7 +203,7 @@ def test_members_are_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.Monk
 def test_sparse_files_whose_map_is_read_into_memory_are_refused(tmp_path: Path) -> None:
     archive = archive_of(tmp_path / "a.tar.gz", FOLDER, member("e/a", tarfile.GNUTYPE_SPARSE))
     with pytest.raises(EngineError, match="is not unpacked: e/a is a sparse file"):
-        extract_archive(archive, tmp_path / "out")
+        extract(archive, tmp_path / "out")
 
 
 def test_sparse_files_with_a_map_before_their_data_are_refused(tmp_path: Path) -> None:
@@ -202,14 +212,14 @@ def test_sparse_files_with_a_map_before_their_data_are_refused(tmp_path: Path) -
     sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
     archive = archive_of(tmp_path / "a.tar.gz", FOLDER, sparse)
     with pytest.raises(EngineError, match="is not unpacked: e/a is a sparse file"):
-        extract_archive(archive, tmp_path / "out")
+        extract(archive, tmp_path / "out")
 
 
 def test_an_archive_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pacenote.provision.archives.extraction._MIN_LIMIT_BYTES", 1000)
     archive = archive_of(tmp_path / "a.tar.gz", *(member(f"e/{n}", text="x" * 100_000) for n in range(10)))
     with pytest.raises(EngineError, match=r"it contains more than .* bytes"):
-        extract_archive(archive, tmp_path / "e")
+        extract(archive, tmp_path / "e")
 
 
 def test_what_follows_the_end_of_an_archive_is_limited(
@@ -219,7 +229,7 @@ def test_what_follows_the_end_of_an_archive_is_limited(
     archive = archive_of(tmp_path / "a.tar.gz", FOLDER, member("e/a", text="a"))
     archive.write_bytes(gzip.compress(gzip.decompress(archive.read_bytes()) + bytes(10 << 20)))
     with pytest.raises(EngineError, match=r"it contains more than .* bytes"):
-        extract_archive(archive, tmp_path / "out" / "e")
+        extract(archive, tmp_path / "out" / "e")
 
 
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE])
@@ -230,7 +240,7 @@ def test_an_archive_with_too_many_members_is_refused(
     monkeypatch.setattr("pacenote.provision.archives.extraction.MAX_MEMBERS", 100)
     archive = archive_of(tmp_path / "a.tar.gz", *(member(f"e/{n}", kind, "x") for n in range(101)))
     with pytest.raises(EngineError, match="it contains more than 100 files and folders"):
-        extract_archive(archive, tmp_path / "out" / "e")
+        extract(archive, tmp_path / "out" / "e")
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -240,7 +250,7 @@ def test_a_truncated_archive_is_damaged(tmp_path: Path, keep: float) -> None:
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(content[: int(keep * len(content)) if 0 < keep < 1 else int(keep)])
     with pytest.raises(EngineError, match=r"damaged or not a tar\.gz archive"):
-        extract_archive(archive, tmp_path / "e")
+        extract(archive, tmp_path / "e")
     assert not (tmp_path / "e").exists()
 
 
@@ -248,4 +258,76 @@ def test_another_file_is_not_an_archive(tmp_path: Path) -> None:
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(b"<html>not found</html>" * 100)
     with pytest.raises(EngineError, match=r"damaged or not a tar\.gz archive"):
-        extract_archive(archive, tmp_path / "e")
+        extract(archive, tmp_path / "e")
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Writes to a file in place: whoever has it open reads the new content."""
+    descriptor = os.open(path, os.O_WRONLY)
+    os.write(descriptor, content)
+    os.ftruncate(descriptor, len(content))
+    os.close(descriptor)
+
+
+def swap(path: Path, content: bytes) -> None:
+    """Renames another file over a file."""
+    other = path.with_name("other")
+    other.write_bytes(content)
+    other.replace(path)
+
+
+def program(text: str, more: int = 0) -> bytes:
+    """Returns an archive with a program, and `more` bytes that cannot be compressed after it."""
+    return pack({"bin/elasticsearch": text, "lib/rest": random.Random(7).randbytes(more)}, "e")
+
+
+@pytest.mark.parametrize("change", [rewrite, swap])
+def test_what_is_not_the_file_that_was_checked_is_not_unpacked(
+    tmp_path: Path, change: Callable[[Path, bytes], None]
+) -> None:
+    archive, target = tmp_path / "a.tar.gz", tmp_path / "out" / "e"
+    archive.write_bytes(program("genuine"))
+    sha512 = sha512_of(archive)
+    change(archive, program("evil"))
+    with pytest.raises(EngineError, match=r"a\.tar\.gz is not used: it was changed or replaced"):
+        extract_archive(archive, sha512, target)
+    assert list(target.parent.iterdir()) == []
+    change(archive, program("genuine"))
+    assert (extract(archive, target) / "bin" / "elasticsearch").read_text() == "genuine"
+
+
+def test_an_archive_that_is_written_while_it_is_unpacked_is_not_used(tmp_path: Path) -> None:
+    archive, target = tmp_path / "a.tar.gz", tmp_path / "out" / "e"
+    genuine = program("genuine", 4 << 20)
+    archive.write_bytes(genuine)
+    sha512 = sha512_of(archive)
+    # A byte of the file that is stored as it is, which only the checksum of gzip covers; it is corrected.
+    changed = gzip.compress(gzip.decompress(genuine)[:-20_000] + b"evil" * 5000, 1)
+    seen = []
+
+    def write(*step: object) -> None:
+        seen.append(step)
+        if len(seen) == 1:
+            rewrite(archive, genuine[: 1 << 20] + changed[1 << 20 :])
+
+    with pytest.raises(EngineError) as caught:
+        extract_archive(archive, sha512, target, write)
+    assert "it was changed or replaced" in caught.value.message
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_file_that_grows_without_end_is_read_up_to_its_size(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(program("genuine"))
+    sha512 = sha512_of(archive)
+    with unchanged_file(archive, sha512) as file, archive.open("ab") as end:
+        while file.read(1):
+            end.write(b"more")
+            end.flush()
+    assert file.position == file.size
+
+
+def test_a_pipe_in_the_place_of_the_archive_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.tar.gz")
+    with pytest.raises(EngineError, match="cannot be read: it is not a regular file"):
+        extract_archive(tmp_path / "a.tar.gz", "", tmp_path / "out" / "e")

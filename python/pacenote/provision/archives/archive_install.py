@@ -36,7 +36,12 @@ from pacenote.provision.published_versions import listed_versions, nearest_versi
 from pacenote.system.folder_trees import delete_tree
 from pacenote.units import whole_number
 
-_SHOWN_DIGITS = 16
+_FOLDER_DIGITS = 32
+"""Digits of a checksum in the name of a folder, so many that no two archives with the same ones can be made.
+
+Earlier versions have folders with 16, whose content they had not compared with the checksum.
+"""
+
 _FOLDER_PREFIX = "official-"
 
 
@@ -125,10 +130,11 @@ def unpack(
 ) -> InstalledArchive:
     """Unpacks an archive that is on this machine. Raises EngineError and DiskError."""
     folder = (
-        layout.installs / f"{_FOLDER_PREFIX}{source.distribution}-{archive.origin.sha512[:_SHOWN_DIGITS]}"
+        layout.installs / f"{_FOLDER_PREFIX}{source.distribution}-{archive.origin.sha512[:_FOLDER_DIGITS]}"
     )
     try:
-        tree = read_tree(extract_archive(archive.path, folder, progress), str(archive.path))
+        unpacked = extract_archive(archive.path, archive.origin.sha512, folder, progress)
+        tree = read_tree(unpacked, str(archive.path))
     except EngineError:
         if archive.path.is_relative_to(layout.archives):
             # A damaged download would otherwise be used again.

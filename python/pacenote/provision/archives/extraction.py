@@ -23,6 +23,7 @@ from pacenote.errors import EngineError
 from pacenote.fetch.disk import disk_error
 from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
+from pacenote.provision.archives.hashed_file import unchanged_file
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.public_files import make_public_dir, write_public
 from pacenote.provision.zip_files import MAX_MEMBERS
@@ -93,11 +94,13 @@ class _Member(tarfile.TarInfo):
         raise _Refused(f"{member.name} is a sparse file")
 
 
-def extract_archive(archive: Path, target: Path, progress: ProgressCallback = no_progress) -> Path:
+def extract_archive(
+    archive: Path, sha512: str, target: Path, progress: ProgressCallback = no_progress
+) -> Path:
     """Returns the folder `target` with the content of an archive, which is unpacked if it does not exist.
 
-    The folder is written under a temporary name and renamed. Raises EngineError for an archive that is
-    damaged or refused, and DiskError.
+    The folder is written under a temporary name, and renamed if the bytes that were unpacked have the
+    checksum. Raises EngineError if they do not, for an archive that is damaged or refused, and DiskError.
     """
     if exists(target / MARKER):
         return target
@@ -107,7 +110,7 @@ def extract_archive(archive: Path, target: Path, progress: ProgressCallback = no
         try:
             build.chmod(0o755)
             with _readable(archive):
-                _extract(archive, build, progress)
+                _extract(archive, sha512, build, progress)
             write_public(build / MARKER, f"{archive.name}\n")
             publish_folder(build, target)
         finally:
@@ -117,18 +120,18 @@ def extract_archive(archive: Path, target: Path, progress: ProgressCallback = no
     return target
 
 
-def _extract(archive: Path, folder: Path, progress: ProgressCallback) -> None:
-    size = archive.stat().st_size
-    writer = _MemberWriter(folder, max(_MIN_LIMIT_BYTES, size * _MAX_RATIO))
+def _extract(archive: Path, sha512: str, folder: Path, progress: ProgressCallback) -> None:
     label = f"unpacking {archive.name}"
-    with archive.open("rb") as raw, gzip.open(raw) as stream:
+    with unchanged_file(archive, sha512) as raw, gzip.GzipFile(fileobj=raw, mode="rb") as stream:
+        size = raw.size
+        writer = _MemberWriter(folder, max(_MIN_LIMIT_BYTES, size * _MAX_RATIO))
         counted = type("_CountedMember", (_Member,), {})
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=counted) as members:
             for count, member in enumerate(members):
                 if count == MAX_MEMBERS:
                     raise _Refused(f"it contains more than {MAX_MEMBERS:,} files and folders")
                 if count % _REPORT_EVERY == 0:
-                    progress(label, min(raw.tell(), size), size)
+                    progress(label, raw.position, size)
                 writer.write(members, member)
                 # They would be kept in memory with their headers.
                 members.members.clear()  # type: ignore[attr-defined]  # not in the stubs of its type

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.progress import ProgressCallback, no_progress
 from pacenote.provision.archives.archive_cache import CachedArchive
 from pacenote.provision.archives.engine_tree import COPIED_FOLDERS, EngineTree, copy_tree
+from pacenote.provision.archives.hashed_file import copy_unchanged
 from pacenote.provision.engine_log import read_tail
 from pacenote.provision.install import MARKER, publish_folder
 from pacenote.provision.java import JavaRuntime
@@ -37,6 +37,7 @@ TIMEOUT_S = 300.0
 """Seconds within which a plugin must be installed."""
 
 _POLL_S = 0.5
+_DIGITS = 32
 _CAUSE = re.compile(r"^(?:ERROR: |-> Failed|Exception in thread|\S*Exception: )(.*)")
 
 
@@ -62,8 +63,7 @@ def install_plugins(
     """
     if not plugins:
         return tree
-    digest = hashlib.sha256("".join(plugin.origin.sha512 for plugin in plugins).encode()).hexdigest()[:12]
-    target = layout.installs / f"{tree.folder.name}-{digest}"
+    target = layout.installs / f"{tree.folder.name}-{digest_of(plugins)}"
     if not exists(target / MARKER):
         try:
             build = Path(tempfile.mkdtemp(prefix=".build-", dir=layout.installs))
@@ -78,6 +78,14 @@ def install_plugins(
             raise disk_error(failure, target) from failure
     os.utime(target / MARKER)
     return replace(tree, folder=target)
+
+
+def digest_of(plugins: Sequence[CachedArchive]) -> str:
+    """Returns the part of a folder's name that depends on plugins. Earlier versions have 12 digits of it, in
+    folders whose plugins they had not compared with the checksums.
+    """
+    text = "".join(plugin.origin.sha512 for plugin in plugins)
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
 class _Build(Struct, frozen=True):
@@ -116,10 +124,11 @@ def _fill(
 
 
 def _run(tool: _Tool, plugin: CachedArchive, progress: ProgressCallback) -> None:
-    # The user of nodes may not enter the folder of the user's file.
-    archive = tool.folder.parent / plugin.path.name
-    shutil.copyfile(plugin.path, archive)
-    archive.chmod(0o644)
+    # The user of nodes may not enter the folder of the user's file, which others may replace.
+    folder = Path(tempfile.mkdtemp(prefix="plugin-", dir=tool.folder.parent))
+    folder.chmod(0o755)
+    archive = folder / plugin.path.name
+    copy_unchanged(plugin.path, plugin.origin.sha512, archive)
     arguments = (str(tool.tree.plugin_tool), "install", "--batch", archive.as_uri())
     log = tool.folder.parent / "plugin.log"
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
