@@ -20,6 +20,7 @@ from pacenote.provision.archives.archive_cache import (
     fetch_archive,
     is_available_offline,
     prune_archives,
+    sha512_of,
 )
 from pacenote.system.locks import locked
 from support.file_server import file_server
@@ -230,6 +231,38 @@ def test_a_query_selects_another_archive(tmp_path: Path) -> None:
             for build in (17, 18)
         )
     assert [first.path.read_text(), second.path.read_text()] == [f"/{NAME}?build=17", f"/{NAME}?build=18"]
+
+
+def test_each_address_has_its_own_folder(server: ScriptedServer, tmp_path: Path) -> None:
+    # The SHA-256 of both addresses begins with f37c34143410.
+    bases = [f"https://example.org/{number}" for number in (19_728_067, 21_950_626)]
+    mirrored = FetchSettings(mirrors=(server.url,), options=FAST.options)
+    contents = [b"genuine", b"evil"]
+    for base, content in zip(bases, contents, strict=True):
+        put(server, content, path=base.removeprefix("https://example.org"))
+        archive = fetch_archive(source_at(base), tmp_path, mirrored)
+        assert (archive.origin.address, archive.path.read_bytes()) == (f"{base}/{NAME}", content)
+    offline = FetchSettings(offline=True)
+    kept = [fetch_archive(source_at(base), tmp_path, offline).path.read_bytes() for base in bases]
+    assert kept == contents
+
+
+def test_the_folder_of_an_earlier_version_is_not_used(server: ScriptedServer, tmp_path: Path) -> None:
+    put(server)
+    source = source_at(server.url)
+    whole = cached_path(source, tmp_path)
+    old = tmp_path / whole.parent.name[:12] / NAME
+    old.parent.mkdir()
+    old.write_bytes(b"of another address")
+    Path(f"{old}.sha512").write_bytes(sha512_line(b"of another address", NAME))
+    assert not is_available_offline(source, tmp_path)
+    assert fetch_archive(source, tmp_path, FAST).path.read_bytes() == CONTENT
+
+
+def test_a_pipe_that_takes_the_place_of_an_archive_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / NAME)
+    with pytest.raises(OSError, match="it is not a regular file"):
+        sha512_of(tmp_path / NAME)
 
 
 def test_an_archive_that_is_used_meanwhile_is_kept(server: ScriptedServer, tmp_path: Path) -> None:

@@ -14,16 +14,17 @@ from msgspec.structs import replace
 
 from pacenote.errors import DownloadError, EngineError, PacenoteError, UsageError
 from pacenote.model.archive_options import ArchiveOptions
+from pacenote.model.progress import ProgressCallback
 from pacenote.provision.archives.addresses import ArchiveSource
-from pacenote.provision.archives.archive_cache import FetchSettings
-from pacenote.provision.archives.archive_install import cache_limits, check_requested_archive
+from pacenote.provision.archives.archive_cache import FetchSettings, fetch_archive
+from pacenote.provision.archives.archive_install import cache_limits, check_requested_archive, unpack
 from pacenote.provision.archives.archive_program import ArchiveProgram
 from pacenote.provision.cars import Car
 from pacenote.provision.engine_checks import check_engine_request
 from pacenote.provision.engine_installation import install_engine
 from pacenote.provision.engine_request import EngineRequest
 from pacenote.provision.engine_selection import expected_absent_modules
-from pacenote.provision.layout import node_user, plan_layout
+from pacenote.provision.layout import EngineLayout, node_user, plan_layout
 from provision.conftest import use_own_layout
 from support.http_server import ScriptedServer
 from support.official_archive import official_files, pack, plugin_zip, sha512_line
@@ -84,6 +85,68 @@ def test_an_archive_without_java_runs_on_the_one_that_is_chosen(
     assert not any("cannot be assembled" in text for text in said)
     with pytest.raises(EngineError, match="no Java in /no/jdk"):
         check_engine_request(dataclasses.replace(request, runtime_jdk="/no/jdk"))
+
+
+def replaces(file: Path, content: bytes, moment: str, said: list[str]) -> ProgressCallback:
+    """Returns a callback that renames another file over a file when a text begins so for the first time."""
+
+    def report(text: str, *_: int) -> None:
+        if text.startswith(moment) and not any(earlier.startswith(moment) for earlier in said):
+            other = file.with_name("other")
+            other.write_bytes(content)
+            other.replace(file)
+        said.append(text)
+
+    return report
+
+
+def test_an_archive_that_is_replaced_after_its_checksum_was_compared_is_not_installed(
+    request_: EngineRequest, layout: EngineLayout, tmp_path: Path
+) -> None:
+    genuine, evil = (pack(official_files(more={**JAVA, "lib/kind": text})) for text in ("genuine", "evil"))
+    file, own = tmp_path / "shared" / NAME, tmp_path / "own" / NAME
+    for path in (file, own):
+        path.parent.mkdir()
+        path.write_bytes(genuine)
+    file.with_name(f"{NAME}.sha512").write_bytes(sha512_line(genuine, NAME))
+    source = ArchiveSource("elasticsearch", "8.17.0", str(file))
+    archive = fetch_archive(source, layout.archives)
+    assert archive.origin.verified
+    replaces(file, evil, "", [])("", 0, 0)
+    with pytest.raises(EngineError, match="it was changed or replaced after its checksum was computed"):
+        unpack(archive, source, layout)
+    assert list(layout.installs.iterdir()) == []
+    assert file.read_bytes() == evil, "it is the user's file"
+    # The genuine one from another place has the same checksum.
+    request = dataclasses.replace(request_, archive=ArchiveOptions(location=str(own)))
+    assert (install_engine(request).program.home / "lib" / "kind").read_text() == "genuine"
+
+
+def test_an_archive_that_is_replaced_during_an_installation_is_not_installed(
+    request_: EngineRequest, tmp_path: Path
+) -> None:
+    genuine, evil = (pack(official_files(more={**JAVA, "lib/kind": text})) for text in ("genuine", "evil"))
+    (tmp_path / NAME).write_bytes(genuine)
+    request = dataclasses.replace(request_, archive=ArchiveOptions(location=str(tmp_path / NAME)))
+    with pytest.raises(EngineError, match="it was changed or replaced after its checksum was computed"):
+        install_engine(request, replaces(tmp_path / NAME, evil, f"{NAME} has no checksum", []))
+    # What was found later is an archive like others.
+    assert (install_engine(request).program.home / "lib" / "kind").read_text() == "evil"
+    (tmp_path / NAME).write_bytes(genuine)
+    assert (install_engine(request).program.home / "lib" / "kind").read_text() == "genuine"
+
+
+def test_a_damaged_archive_in_the_cache_is_not_unpacked_but_downloaded_again(
+    request_: EngineRequest, layout: EngineLayout, server: ScriptedServer
+) -> None:
+    genuine, other = (pack(official_files(more={**JAVA, "lib/kind": text})) for text in ("genuine", "other"))
+    put(server, genuine)
+    request = from_server(request_, server)
+    archive = fetch_archive(ArchiveSource("elasticsearch", "8.17.0", f"{server.url}/{NAME}"), layout.archives)
+    archive.path.write_bytes(other)
+    with pytest.raises(EngineError, match="it was changed or replaced"):
+        install_engine(request)
+    assert (install_engine(request).program.home / "lib" / "kind").read_text() == "genuine"
 
 
 @pytest.fixture
@@ -261,6 +324,37 @@ def test_plugins_are_installed_with_the_tool_of_the_engine(
     assert not list((plain / "plugins").iterdir())
     assert install_engine(dataclasses.replace(both, offline=True)).program.home == home
     assert server.count("/mapper-8.17.0.zip") == 1
+
+
+@pytest.mark.process
+def test_a_plugin_that_is_replaced_after_its_checksum_was_computed_is_not_installed(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    genuine, evil = (plugin_zip("own", "8.17.0", description=text) for text in ("genuine", "evil"))
+    own = tmp_path / "own.zip"
+    own.write_bytes(genuine)
+    request = with_plugins(from_server(request_, server), str(own))
+    for moment in ("own.zip has no checksum", "installing own.zip"):
+        said: list[str] = []
+        with pytest.raises(EngineError, match=r"own\.zip is not used: it was changed or replaced"):
+            install_engine(request, replaces(own, evil, moment, said))
+        own.write_bytes(genuine)
+    descriptor = install_engine(request).program.home / "plugins" / "own" / "plugin-descriptor.properties"
+    assert "description=genuine" in descriptor.read_text()
+
+
+@pytest.mark.process
+def test_plugins_whose_archives_have_one_name_are_installed(
+    request_: EngineRequest, server: ScriptedServer, tmp_path: Path
+) -> None:
+    put(server, pack(official_files(more=JAVA)))
+    files = [tmp_path / name / "home" for name in ("first", "second")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_bytes(plugin_zip(file.parent.name, "8.17.0"))
+    home = install_engine(with_plugins(from_server(request_, server), *map(str, files))).program.home
+    assert sorted(path.name for path in (home / "plugins").iterdir()) == ["first", "second"]
 
 
 @pytest.mark.process

@@ -1,9 +1,11 @@
 """Downloads archives, compares their checksums, and keeps them until they have not been used for a while.
 
-    ROOT/archives/HASH/ARCHIVE          one folder per address
+    ROOT/archives/HASH/ARCHIVE          one folder per address, named by its whole SHA-256
     ROOT/archives/HASH/ARCHIVE.sha512   the checksum; present only when the archive is complete
 
-An interrupted download is continued. An archive of a user is not copied: it is used where it is.
+An interrupted download is continued. An archive of a user is not copied: it is used where it is, and
+compared with its checksum again when it is unpacked. Folders of earlier versions, which have 12 digits of the
+hash, are not used, because the address of what is in them is not known; they are removed like other old ones.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from pacenote.system.folder_trees import discard_tree
 from pacenote.system.locks import locked
 from pacenote.system.ownership import replaceable_file
 from pacenote.system.paths import is_file
-from pacenote.system.regular_files import read_regular_file
+from pacenote.system.regular_files import open_regular_file, read_regular_file
 
 DEFAULT_CACHE_DAYS = 30
 DEFAULT_CACHE_BYTES = 20 << 30
@@ -122,8 +124,7 @@ def cached_path(source: ArchiveSource, cache: Path) -> Path:
     # The query may select the archive, as in https://example.org/archive?build=17.
     query = source.location.partition("?")[2]
     key = f"{source.address}?{query}" if query else source.address
-    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
-    return cache / digest / source.file_name
+    return cache / hashlib.sha256(key.encode()).hexdigest() / source.file_name
 
 
 def is_available_offline(source: ArchiveSource, cache: Path) -> bool:
@@ -162,7 +163,7 @@ def prune_archives(cache: Path, limits: CacheLimits = CacheLimits()) -> None:
 def sha512_of(path: Path, report: Callable[[int], None] = lambda _: None) -> str:
     """Returns the checksum of a file; `report` is called with the number of bytes read. Raises OSError."""
     digest, done = hashlib.sha512(), 0
-    with path.open("rb") as file:
+    with open_regular_file(path) as file:
         while chunk := file.read(_CHUNK_BYTES):
             digest.update(chunk)
             done += len(chunk)
@@ -196,8 +197,9 @@ def _local_archive(source: ArchiveSource, progress: ProgressCallback) -> CachedA
     path = Path(source.location)
     if not is_file(path):
         raise _no_file(source)
-    label, size = f"verifying {path.name}", path.stat().st_size
+    label = f"verifying {path.name}"
     try:
+        size = path.stat().st_size
         sha512 = sha512_of(path, lambda done: progress(label, done, size))
     except OSError as failure:
         raise EngineError(f"{path} cannot be read: {failure.strerror}") from failure
