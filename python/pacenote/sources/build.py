@@ -276,7 +276,7 @@ class _Cache:
             for file in artifacts.values():
                 shutil.copyfile(file, part / file.name)
                 # Damage of what is kept is noticed when it is installed.
-                with file.open("rb") as opened:
+                with (part / file.name).open("rb") as opened:
                     sha512 = hashlib.file_digest(opened, "sha512").hexdigest()
                 (part / f"{file.name}.sha512").write_text(f"{sha512}  {file.name}\n", "utf-8")
             files = {name: file.name for name, file in artifacts.items()}
