@@ -141,6 +141,56 @@ def test_an_experiment_is_one_of_this_home_only_with_its_plan_in_a_file_of_the_u
     assert resumed == ["heap-1"]
 
 
+def given_away(folder):
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, 65534, 65534)
+
+
+by_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: folder.chmod(0o777),
+        lambda folder: (folder.chmod(0o755), (folder / "plan.json").chmod(0o666)),
+        lambda folder: (folder.chmod(0o755), (folder / "experiment.toml").chmod(0o666)),
+        pytest.param(given_away, marks=by_root),
+        pytest.param(lambda folder: os.chown(folder, 65534, 65534), marks=by_root),
+    ],
+)
+def test_an_experiment_that_others_could_change_once_it_is_checked_is_adopted_each_time(
+    run, home, resumed, change
+):
+    # As after `cp -a` or `tar -x` of root, which keep owners and permissions.
+    folder = experiment(ExperimentStore(home)).path
+    folder.parent.chmod(0o755)
+    change(folder)
+    code, _, err = run("experiment", "resume", "heap-1")
+    assert (code != 0, err.startswith(NOT_KNOWN)) == (True, True), err
+    assert "can be written by other users" in err or "belongs to user 65534" in err
+    for _ in range(2):
+        code, _, err = run("experiment", "resume", "heap-1", "--adopt")
+        assert (code, "it has to be adopted each time: " in err) == (0, True), err
+    assert run("experiment", "resume", "heap-1")[0] != 0
+    assert resumed == ["heap-1"] * 2
+
+
+def test_an_experiment_that_others_can_read_is_one_of_this_home(run, home, resumed):
+    folder = experiment(ExperimentStore(home)).path
+    folder.parent.chmod(0o755)
+    folder.chmod(0o755)
+    assert run("experiment", "resume", "heap-1")[0] == 0
+    folder.chmod(0o700)
+    # They cannot enter it.
+    (folder / "plan.json").chmod(0o666)
+    assert run("experiment", "resume", "heap-1")[0] == 0
+    folder.chmod(0o777)
+    folder.parent.chmod(0o700)
+    assert run("experiment", "resume", "heap-1")[0] == 0
+    assert resumed == ["heap-1"] * 3
+
+
 def test_a_copied_search_is_not_resumed_until_it_is_adopted_with_its_confirmation(
     run, home, tmp_path, resumed
 ):

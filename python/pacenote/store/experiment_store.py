@@ -40,6 +40,7 @@ from pacenote.store.installation_store import INSTALLATION, InstallationStore, i
 from pacenote.store.journal import Journal
 from pacenote.store.json_file import read_json
 from pacenote.system.folder_trees import delete_tree, discard_tree
+from pacenote.system.ownership import changeable_by_others
 from pacenote.system.paths import exists, is_dir, is_file, is_link, paths_in, written_at
 from pacenote.system.regular_files import read_stored_file
 
@@ -96,6 +97,11 @@ class ExperimentFolder:
     def plan_file(self) -> Path:
         """The plan of the experiment or of the search."""
         return self.path / TUNE_PLAN if self.is_search else self.plan_json
+
+    def problem_of_others(self) -> str:
+        """Returns why others could change what is run while it is resumed; empty if they cannot."""
+        files = (self.plan_json, self.path / TUNE_PLAN, self.toml, self.journal_file, self.engine_json)
+        return changeable_by_others(self.path, files)
 
     def log(self, race_id: str) -> Path:
         """Returns the file for the output of a race."""
@@ -311,13 +317,16 @@ class ExperimentStore:
 
     def has_begun(self, folder: ExperimentFolder) -> bool:
         """Returns whether this home has begun an experiment or a search with its plan as it is now. It is not
-        known of those of earlier versions, and of those that others have made.
+        known of those of earlier versions, and of those that others have made or could change.
         """
         return _is_begun(folder, BegunPlans(self.home).digests())
 
-    def begun_problem(self) -> str:
-        """Returns why this home cannot tell what it has begun; empty if it can."""
-        return BegunPlans(self.home).problem()
+    def begun_problem(self, folder: ExperimentFolder | None = None) -> str:
+        """Returns why this home cannot tell what it has begun, or whether that is this experiment or search;
+        empty if it can.
+        """
+        problem = BegunPlans(self.home).problem()
+        return problem or ("" if folder is None else folder.problem_of_others())
 
     def adopt(self, folder: ExperimentFolder) -> None:
         """Has an experiment or a search count as one that this home has begun. Raises StoreError."""
@@ -433,8 +442,11 @@ def _deletion(experiment_id: str) -> str:
 
 def _is_begun(folder: ExperimentFolder, digests: Mapping[str, str]) -> bool:
     digest = digests.get(folder.experiment_id)
+    # The plan, and what it has the hashes of, is read again after it is compared.
+    if digest is None or folder.problem_of_others():
+        return False
     try:
-        return digest is not None and plan_digest(read_stored_file(folder.plan_file)) == digest
+        return plan_digest(read_stored_file(folder.plan_file)) == digest
     except OSError:
         return False
 

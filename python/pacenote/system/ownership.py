@@ -12,7 +12,7 @@ import contextlib
 import os
 import pwd
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pacenote.system.access_list import Writers, writers_of, writers_of_new
@@ -57,6 +57,38 @@ def exchangeable_folder(folder: Path) -> str:
     except OSError as error:
         return f"{folder} cannot be looked at ({error.strerror})"
     return problem or (_open_to_all(folder) if shared else "")
+
+
+def changeable_by_others(folder: Path, files: Iterable[Path]) -> str:
+    """Returns why another user could exchange a folder, or change these files in it, between two looks at
+    them; empty if none can. In a folder that others can enter, those who can create a missing file could also
+    exchange the others.
+    """
+    if _is_closed(folder.parent):
+        return ""
+    if problem := exchangeable_folder(folder):
+        return problem
+    if _is_closed(folder):
+        return ""
+    for file in files:
+        try:
+            problem = _problem(file, file.lstat(), _trusted_users(), by_group=True)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{file} cannot be looked at ({error.strerror})"
+        if problem:
+            return f"{file} {problem}"
+    return ""
+
+
+def _is_closed(folder: Path) -> bool:
+    """Returns whether no other user can enter a folder, whatever the permissions are of what is in it."""
+    try:
+        is_private = not folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    except OSError:
+        return False
+    return is_private and not exchangeable_folder(folder)
 
 
 def _way_to(folder: Path, trusted: frozenset[int]) -> tuple[str, Path, bool]:

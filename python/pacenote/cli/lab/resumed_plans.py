@@ -48,7 +48,7 @@ def check_resumed(folder: ExperimentFolder, store: ExperimentStore, options: arg
             f"{name} was copied to {folder.path}, or an earlier version of Pacenote began it: this home does "
             "not know it, and what it names is run"
         )
-        if problem := store.begun_problem():
+        if problem := store.begun_problem(folder):
             text = f"whether this home began {name}, which runs what it names, is not known: {problem}"
         raise StoreError(text, hint=_checks(folder))
     return True
@@ -56,7 +56,7 @@ def check_resumed(folder: ExperimentFolder, store: ExperimentStore, options: arg
 
 def adopt(folder: ExperimentFolder, store: ExperimentStore, console: Console) -> None:
     """Has what is resumed count as begun by this home. Raises StoreError."""
-    if problem := store.begun_problem():
+    if problem := store.begun_problem(folder):
         console.warning(f"it has to be adopted each time: {problem}")
     else:
         store.adopt(folder)
