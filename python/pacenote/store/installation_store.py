@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
 import time
 import uuid
@@ -58,7 +59,7 @@ def is_kept_id(installation_id: str, experiment_id: str) -> bool:
 
 def _kept_prefix(experiment_id: str) -> str:
     # The id of an experiment may be longer than that of an installation.
-    return f"kept-{hashlib.sha256(experiment_id.encode()).hexdigest()[:16]}-"
+    return f"kept-{hashlib.sha256(os.fsencode(experiment_id)).hexdigest()[:16]}-"
 
 
 class InstalledEngine(Stored, frozen=True, kw_only=True):
