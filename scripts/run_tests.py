@@ -185,12 +185,19 @@ class Part:
         tests.
         """
         good = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        return self.code not in good or not (self.folder / RESULT_FILE).exists()
+        return self.code not in good or self.died
+
+    @property
+    def died(self) -> bool:
+        """Whether the process ended before it could store what its tests did."""
+        return not (self.folder / RESULT_FILE).exists()
 
     @property
     def may_run_again(self) -> bool:
-        """Whether nothing is wrong but tests that failed: not an import, for example, and not the process."""
-        return not self.failed or self.code == pytest.ExitCode.TESTS_FAILED
+        """Whether nothing is wrong but tests that failed: not an import, for example, and not the process, which
+        ends with the same exit code if a test takes too long.
+        """
+        return not self.failed or (self.code == pytest.ExitCode.TESTS_FAILED and not self.died)
 
     def output(self) -> str:
         """Returns what the process printed."""

@@ -209,7 +209,7 @@ def places(tmp_path, monkeypatch) -> Iterator[dict[str, list[str]]]:
             "jfr": [str(tmp_path / "gc.log")],
             "host": [],
             "trust": ["--list"],
-            "serve": [f"--port={taken.getsockname()[1]}"],
+            "serve": ["--host=127.0.0.1", f"--port={taken.getsockname()[1]}"],
             "delete": ["race", "--id=x"],
             "add": ["annotation", "--race-timestamp=20260101", "--track=t", "--message=m"],
         }

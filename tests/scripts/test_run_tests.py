@@ -22,6 +22,7 @@ def test_h():
     assert not is_first
 """
 DIES = "import os\ndef test_d(): os._exit(0)\n"
+HANGS = "import time\ndef test_j(): time.sleep(600)\n"
 LEAKS = """
 class Leak:
     def __del__(self): raise ValueError("in a destructor")
@@ -57,6 +58,7 @@ ALONE = "pytest.mark.engine, pytest.mark.alone"
         ([FAILS_ONCE, FAILS], 1, "2 failed in ", "assert 'this' == 'that'"),
         ([PASSES, *[FAILS_ONCE.replace('"ran"', f"'{n}'") for n in range(6)]], 1, "6 failed, 2 passed", ""),
         ([PASSES, DIES], 1, "1 died, 2 passed in ", ""),
+        ([PASSES, HANGS], 1, "1 died, 2 passed in ", "in test_j"),
         ([PASSES, LEAKS], 1, "1 failed, 2 passed in ", "in a destructor"),
         ([PASSES, BROKEN], 1, "2 passed in ", "nothing_of_this_name"),
         ([PASSES, WAITS, WAITS_ALL], 0, "3 passed in ", ""),
@@ -71,6 +73,7 @@ ALONE = "pytest.mark.engine, pytest.mark.alone"
         "one fails once",
         "many fail once",
         "dies",
+        "hangs",
         "leaks",
         "broken",
         "of another kind",
@@ -122,6 +125,7 @@ def test_an_interruption_stops_the_command_beside(tmp_path):
 
 def run_tests(tmp_path, files, *arguments):
     options = 'filterwarnings = ["error"]\nmarkers = ["engine: x", "process: x", "alone: x"]\n'
+    options += "faulthandler_timeout = 5\nfaulthandler_exit_on_timeout = true\n"
     (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{options}", "utf-8")
     (tmp_path / "tests" / "shape").mkdir(parents=True)
     (tmp_path / "tests" / "shape" / "test_left_out.py").write_text(FAILS, "utf-8")
