@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +13,7 @@ from pacenote.diagnose.facts import MOST_BESIDE, Evidence, TaskFacts, Window
 from pacenote.diagnose.race_facts import add_engine_times, race_builder
 from pacenote.model.engine_time import EngineTime
 from pacenote.model.failure_group import FailureGroup
-from pacenote.model.finding import Finding
+from pacenote.model.finding import Cause, Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RecordedClient, Verdict
 from pacenote.model.result import DriverTime
@@ -235,6 +237,16 @@ def test_the_use_of_a_thread_is_known_of_each_step() -> None:
     evidence = race_builder(record(tasks=tasks, driver={"threads": threads})).build()
     shares = [value(evidence, "driver.cpu_share", name) for name in ("one", "two", "short")]
     assert shares == [0.95, 0.3, "it was not recorded"]
+
+
+@pytest.mark.parametrize("cause", get_args(Cause))
+def test_only_what_the_driver_itself_or_code_that_it_waits_for_causes_is_about_the_driver(
+    cause: Cause,
+) -> None:
+    """A warm-up that is too short, or a track with too few clients, says nothing about it."""
+    race = record(tasks=(paced(),), verdict=Verdict("suspect", (Finding("a reason", cause),)))
+    reasons = value(race_builder(race).build(), "verdict.driver_reasons", "term")
+    assert reasons == (cause in ("driver", "code", "pacenote"))
 
 
 def test_short_waits_for_a_core_are_waits_and_uncounted_ones_are_not_known() -> None:

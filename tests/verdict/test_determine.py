@@ -227,7 +227,7 @@ def test_late_sends_are_blamed_on_python_code_if_operations_waited_for_it():
         lateness = structs.replace(late.lateness, mean_ms=lateness_ms)
         delayed = structs.replace(late, lateness=lateness, python_delay=delay, processing_time=processing)
         (finding,) = determine_verdict(record(tasks=(delayed,))).findings
-        assert (finding.cause, finding.text.startswith(text)) == ("track", True), finding.text
+        assert (finding.cause, finding.text.startswith(text)) == ("code", True), finding.text
     assert "use a built-in operation type" in finding.advice
     # More than half of the lateness is not the runner's own work.
     later = structs.replace(delayed, lateness=structs.replace(late.lateness, mean_ms=1.5))

@@ -361,7 +361,7 @@ def test_a_missed_target_rate_is_blamed_on_what_slowed_the_task():
     targets = {"term": TargetRate(5_000.0, operations=5_000.0)}
     causes = {
         "driver": saturated(duration_s=12.0, lateness=times(p50=7.0, p99=14.0)),
-        "track": saturated(underrun_s=100.0),
+        "code": saturated(underrun_s=100.0),
     }
     for cause, slowed in causes.items():
         assert determine_verdict(record(tasks=(slowed,), targets=targets)).findings[0].cause == cause
@@ -482,7 +482,7 @@ def test_work_on_what_a_runner_returned_is_the_drivers_own_and_may_slow_a_task()
     assert own.advice == missed.advice
     # The other client causes at most 4.5 ms of these waits.
     longer = replace(slowed, python_delay=replace(waits, mean_ms=9.1))
-    assert determine_verdict(replace(race, tasks=(longer,))).findings[0].cause == "track"
+    assert determine_verdict(replace(race, tasks=(longer,))).findings[0].cause == "code"
 
 
 def test_own_work_of_the_driver_does_not_make_the_work_of_a_runner_negative():

@@ -26,7 +26,7 @@ reports is that of all replies.
 """
 
 _REASONS: Mapping[str, tuple[Cause, ...]] = {
-    "driver": ("driver", "track", "pacenote"),
+    "driver": ("driver", "code", "pacenote"),
     "machine": ("machine",),
 }
 """The causes of the reasons of a verdict that figures are about; rules explain those of the engine."""

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from pacenote.model.codec import Number, Stored
 from pacenote.model.sample_counts import PERCENTILES
 
-Cause = Literal["engine", "driver", "machine", "track", "user", "pacenote", "unknown"]
+Cause = Literal["engine", "driver", "machine", "track", "code", "user", "pacenote", "unknown"]
 """What caused a finding: the engine or the way to it, the load driver, the machine that the driver runs on,
-the track with its data and Python code, a choice of the user, Pacenote itself (a bug or a limit), or
-something unknown.
+the track with its data, the track's Python code that the driver waits for (in races of earlier versions, the
+track), a choice of the user, Pacenote itself (a bug or a limit), or something unknown.
 """
 
 EVERYTHING = 0.0

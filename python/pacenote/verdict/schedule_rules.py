@@ -167,7 +167,7 @@ _RETURNED_SLOW = _Slowness(
     "the driver's own work on what the runner returned took too long", "driver", LESS_RETURNED
 )
 _PYTHON_SLOW = _Slowness(
-    "the track's Python code was too slow", "track", "make schedulers, parameter sources and runners faster"
+    "the track's Python code was too slow", "code", "make schedulers, parameter sources and runners faster"
 )
 _PYTHON_FAILED = _Slowness(
     "parameter sources or schedulers of clients failed",

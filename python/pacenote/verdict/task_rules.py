@@ -83,20 +83,20 @@ _CORE_DELAY = _Delay(
     FREE_CORE,
 )
 _PYTHON_DELAY = _Delay(
-    "operations waited for the track's Python code and were sent late", "track", _LESS_PYTHON
+    "operations waited for the track's Python code and were sent late", "code", _LESS_PYTHON
 )
 _RUNNER_DELAY = _Delay(
     "Python's own work before the request of a runner made it late",
-    "track",
+    "code",
     "use a built-in operation type if the runner only wraps one request, or judge by service time",
 )
 _SCHEDULER_DELAY = _Delay(
     "operations waited for the scheduler or its parameter source in Python and were sent late",
-    "track",
+    "code",
     "make it faster",
 )
 _SOURCE_DELAY = _Delay(
-    "operations waited for a parameter source in Python and were sent late", "track", "make the source faster"
+    "operations waited for a parameter source in Python and were sent late", "code", "make the source faster"
 )
 _RECONNECT_DELAY = _Delay(
     "{reopened} had to be opened again, and operations that waited for this were sent late",
@@ -322,7 +322,7 @@ def underruns(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         yield Finding(
             f"clients waited {format_rate(waited_s)} s for a parameter source in Python, over "
             f"{UNDERRUN_SHARE * 100:.0f} % of their time",
-            "track",
+            "code",
             "make the source faster",
             names(waiting),
             EVERYTHING,
@@ -358,7 +358,7 @@ def python_delays(tasks: Iterable[TaskResult]) -> Iterator[Finding]:
         yield Finding(
             f"operations waited {format_range(delays, _milliseconds)} on average for the track's Python "
             f"code, which runs for one at a time, over {PYTHON_DELAY_SHARE * 100:.0f} % of service time",
-            "track",
+            "code",
             _LESS_PYTHON,
             names(waiting),
             EVERYTHING,

@@ -34,6 +34,7 @@ _CAUSES: Mapping[Cause, str] = {
     "driver": "the driver",
     "machine": "this machine",
     "track": "the track",
+    "code": "the track's Python code",
     "pacenote": "Pacenote",
 }
 """How causes are named; others are clear from the text, or unknown."""
