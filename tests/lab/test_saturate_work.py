@@ -77,7 +77,7 @@ def test_documents_per_second_are_those_of_the_measured_bulks(tmp_path: Path) ->
             level_s=0.1,
         )
         result = saturate(request, Listener()).result
-    (probe,) = result.probes
+    probe = result.probes[-1]
     # On a busy machine, a few of the warm-up end in the window; with all of them, it would be 74.
     assert probe.work_per_operation == pytest.approx(BULK_SIZE, rel=0.1)
     assert result.work_at(RATE) == result.work_per_operation == probe.work_per_operation

@@ -49,8 +49,9 @@ class TestPageMaker:
 class Site:
     """A server of a store in a thread of its own, and a client with its cookie."""
 
-    def __init__(self, home: Path, pages: PageMaker | None = None) -> None:
+    def __init__(self, home: Path, pages: PageMaker | None = None, *, host: str = "", port: int = 0) -> None:
         """`pages` makes the pages instead of `maker`."""
+        self._listens_at = (host, port)
         self.store = RaceStore(home)
         self.maker = TestPageMaker()
         self._pages = pages or self.maker
@@ -62,7 +63,9 @@ class Site:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._options = ServeOptions("", 0, self._announce, self.warnings.append, live_interval_s=0.01)
+        self._options = ServeOptions(
+            *self._listens_at, self._announce, self.warnings.append, live_interval_s=0.01
+        )
         await serve(self.store, self._pages, self._options)
 
     def _announce(self, address: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 from pacenote.model.race_record import RecordedTrack
 from report.render.test_flame_graph import HOSTILE
 from report.render.test_race_page_browser import axe as axe  # a fixture
+from serve.conftest import Site
 from serve.test_live_updates import PROGRESS, RunningRace
 from support.browser import CHROMIUM, BrowserPage, browser_page
 from support.records import BEGAN, bulk, record
@@ -101,9 +103,14 @@ def test_a_running_race_is_followed_to_its_report(full_site, tmp_path):
     asyncio.run(run())
 
 
-WORKER = """self.addEventListener('install', () => self.skipWaiting());
+WORKER = """const seen = [];
+self.addEventListener('install', () => self.skipWaiting());
 self.addEventListener('activate', (event) => event.waitUntil(self.clients.claim()));
-self.addEventListener('fetch', (event) => event.respondWith(new Response('taken')));"""
+self.addEventListener('fetch', (event) => {
+  if (event.request.url.endsWith('/seen')) event.respondWith(new Response(JSON.stringify(seen)));
+  else seen.push(event.request.url);
+});"""
+"""Lets all requests through, and tells what they were."""
 
 
 class OtherServer(BaseHTTPRequestHandler):
@@ -165,19 +172,30 @@ def test_a_page_that_stays_open_obeys_no_other_server_at_its_address(full_site, 
     asyncio.run(run())
 
 
-def test_a_worker_that_another_user_has_left_sees_no_later_start(full_site, tmp_path):
-    """It belongs to a host and a port, and stays in the profile of the browser."""
+@pytest.mark.parametrize("host", ["", "127.0.0.1"], ids=["by default", "with --host"])
+def test_a_worker_that_another_user_has_left_sees_no_later_start(full_site, tmp_path, host):
+    """It belongs to a host and a port, and stays in the profile of the browser. Only an address that the user
+    names can be one that others have had before.
+    """
 
     async def run():
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
         async with browser_page(tmp_path / "profile") as page:
-            port = urlsplit(full_site.address).port
             with other_server("127.0.0.1", port):
                 await page.go(f"http://127.0.0.1:{port}/")
                 await page.until("navigator.serviceWorker.controller !== null")
-                await page.go(f"http://127.0.0.1:{port}/")
-                assert await page.value("document.body.textContent") == "taken"
-            await page.go(full_site.address)
-            await page.until("location.search === '' && document.querySelector('table.races') !== null")
+            later = Site(full_site.store.home, host=host, port=port)
+            later.start()
+            try:
+                await page.go(later.address)
+                await page.until("location.search === '' && document.querySelector('table.races') !== null")
+            finally:
+                later.stop()
+            await page.go(f"http://127.0.0.1:{port}/seen")
+            seen = json.loads(await page.value("document.body.textContent"))
+        assert (later.address in seen) == bool(host), seen
 
     asyncio.run(run())
 
