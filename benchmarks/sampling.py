@@ -47,7 +47,7 @@ def measure(options: Options) -> Outcome:
         sizes.append(file.stat().st_size / 1e6)
         for _ in range(options.choose(6, 1)):
             began = time.perf_counter()
-            _core.telemetry_cuts(file)
+            _core.telemetry_cuts(file, {})
             read_ms.append(1e3 * (time.perf_counter() - began))
     share = Figure("CPU time of the sampler after its first sweep", "% of a core", tuple(shares))
     read = Figure(f"reading an hour of {_SERIES} series, cut to {_TASKS} tasks", "ms", tuple(read_ms))

@@ -194,8 +194,8 @@ class Part:
 
     @property
     def may_run_again(self) -> bool:
-        """Whether nothing is wrong but tests that failed: not an import, for example, and not the process, which
-        ends with the same exit code if a test takes too long.
+        """Whether nothing is wrong but tests that failed: not an import, for example, and not the process,
+        which ends with the same exit code if a test takes too long.
         """
         return not self.failed or (self.code == pytest.ExitCode.TESTS_FAILED and not self.died)
 

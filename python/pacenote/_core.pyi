@@ -7,7 +7,7 @@ parameter call it ten times a second, and handle Ctrl-C at these times. Only `ra
 `evidence/`, `export/` and `metrics_store/` import this module.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Self, TypeAlias, final
@@ -766,11 +766,13 @@ class TableFile:
     def close(self) -> None:
         """Completes the file. Raises CoreError."""
 
-def telemetry_cuts(file: _Path) -> str:
-    """Returns the series of a `telemetry.parquet` file, cut to the tasks of its race, as a JSON object.
+def telemetry_cuts(file: _Path, measured: Mapping[str, tuple[float, float]]) -> str:
+    """Returns the series of a `telemetry.parquet` file, cut to the tasks of its race or, of the tasks in
+    `measured`, to the windows with these begins and lengths in seconds, as a JSON object.
 
-    `tasks` has `task`, `begin_ns` and `end_ns`; `series` has `source`, `name`, `unit`, `kind`, `labels`
-    and `cuts`, one per task or null. Raises CoreError if the file cannot be read.
+    `tasks` has `task` and the times to which it was cut, `begin_ns` and `end_ns`; `series` has `source`,
+    `name`, `unit`, `kind`, `labels` and `cuts`, one per task or null. Raises CoreError if the file cannot be
+    read.
     """
 
 def telemetry_points(file: _Path, source: str, names: list[str]) -> list[_TelemetryPoints]:

@@ -231,7 +231,7 @@ def test_other_kinds_of_samples_are_rejected(tmp_path: Path) -> None:
 def test_a_defect_in_what_is_read_of_the_samples_does_not_make_a_race_fail(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(file: Path) -> None:
+    def broken(file: Path, _tasks: object) -> None:
         raise IndexError(f"of {file.name}")
 
     measured = record(tasks=(task("term"),))

@@ -1,12 +1,12 @@
 //! The telemetry of a race: writing it, sampling the host, and reading it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pacenote_host::{DataPath, HostSampler, ObservedProcess, SamplerSettings, TelemetryClock};
-use pacenote_record::{SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries};
+use pacenote_record::{MeasuredPart, SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries};
 use pyo3::prelude::*;
 
 use crate::error::core_error;
@@ -99,10 +99,17 @@ impl PyHostSampler {
     }
 }
 
-/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race, as a JSON document.
+/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race or, of those in `measured`, to the
+/// windows with these begins and lengths in seconds, as a JSON document.
 #[pyfunction]
-pub fn telemetry_cuts(py: Python<'_>, file: PathBuf) -> PyResult<String> {
-    let cuts = py.detach(|| pacenote_record::telemetry_cuts(&file)).map_err(core_error)?;
+pub fn telemetry_cuts(
+    py: Python<'_>,
+    file: PathBuf,
+    measured: HashMap<String, (f64, f64)>,
+) -> PyResult<String> {
+    let part = |(task, (from_s, length_s))| (task, MeasuredPart { from_s, length_s });
+    let measured: HashMap<String, MeasuredPart> = measured.into_iter().map(part).collect();
+    let cuts = py.detach(|| pacenote_record::telemetry_cuts(&file, &measured)).map_err(core_error)?;
     serde_json::to_string(&cuts).map_err(core_error)
 }
 

@@ -110,8 +110,8 @@ pub use sample_reader::{SampleReader, StoredSample};
 pub use sender::RecordSender;
 pub use table_file::{ColumnKind, ColumnValues, TableColumn, TableFile};
 pub use telemetry::{Point, SeriesKind, SeriesNumber, SeriesPoints, TaskWindow, TelemetrySeries};
-pub use telemetry_cut::{CounterCut, GaugeCut, SeriesCut, cuts};
-pub use telemetry_reader::{SeriesCuts, TelemetryCuts, telemetry_cuts, telemetry_points};
+pub use telemetry_cut::{CounterCut, CutWindow, GaugeCut, SeriesCut, cuts};
+pub use telemetry_reader::{MeasuredPart, SeriesCuts, TelemetryCuts, telemetry_cuts, telemetry_points};
 pub use telemetry_timeline::{SeriesTimeline, TimeGrid, telemetry_timeline};
 pub use unsent::UnsentOperations;
 pub use warmup_backlog::{

@@ -1,4 +1,4 @@
-//! Cuts a series to the time of a task: what a counter has counted in it, and the values of a gauge.
+//! Cuts a series to a task, or to its measured window: what a counter has counted in it, and the values of a gauge.
 
 use serde::Serialize;
 
@@ -15,6 +15,10 @@ const ALWAYS_KNOWN_NS: i64 = 30_000_000_000;
 /// How long after the end of a task a gauge may be read to belong to it: devices that sample when a task ends do it a
 /// little later.
 const AFTER_END_NS: i64 = 50_000_000;
+
+/// The part of the time that the samples around a window cover which the window must fill: otherwise, most of what was
+/// counted between them was counted outside of it.
+const LEAST_FILLED: f64 = 0.5;
 
 /// What a series says about the time of a task; its serialized form has no tag, because the kind of the series is known.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -65,21 +69,69 @@ pub struct GaugeCut {
     pub gaps: u64,
 }
 
-/// Cuts a series, whose points are in the order of time, to tasks. A cut is `None` if it says nothing about the task.
+/// A time to which series are cut: a task, or a part of it.
+#[derive(Debug, Clone, Copy)]
+pub struct CutWindow {
+    /// Its beginning, in nanoseconds since 1970.
+    pub begin_ns: i64,
+    /// Its end, in nanoseconds since 1970.
+    pub end_ns: i64,
+    /// The beginning of the task.
+    pub task_begin_ns: i64,
+    /// The end of the task.
+    pub task_end_ns: i64,
+}
+
+impl CutWindow {
+    /// Returns the whole time of a task.
+    #[must_use]
+    pub fn of(task: &TaskWindow) -> Self {
+        let TaskWindow { begin_ns, end_ns, .. } = *task;
+        Self { begin_ns, end_ns, task_begin_ns: begin_ns, task_end_ns: end_ns }
+    }
+
+    /// Returns the window from the sample before it to the sample after it, or to where the task begins or ends.
+    fn between_samples(self, points: &[Point]) -> Self {
+        let known = |point: &&Point| point.value.is_some();
+        let before = points.partition_point(|point| point.time_ns <= self.begin_ns);
+        let after = points.partition_point(|point| point.time_ns < self.end_ns);
+        let last = points[..before].iter().rfind(known).map(|point| point.time_ns);
+        let next = points[after..].iter().find(known).map(|point| point.time_ns);
+        Self {
+            begin_ns: last.map_or(self.task_begin_ns, |at| at.max(self.task_begin_ns)),
+            end_ns: next.map_or(self.task_end_ns, |at| at.min(self.task_end_ns)),
+            ..self
+        }
+    }
+}
+
+/// Cuts a series, whose points are in the order of time, to windows. A cut is `None` if it says nothing about the window.
 /// A counter also began again at `restarts_ns`.
+///
+/// Of a window that is short for the interval of the samples, the cut is that of the time between the samples around it, as
+/// far as the task ran: what was counted only in the window is not known.
 #[must_use]
 pub fn cuts(
     kind: SeriesKind,
     points: &[Point],
-    tasks: &[TaskWindow],
+    windows: &[CutWindow],
     restarts_ns: &[i64],
 ) -> Vec<Option<SeriesCut>> {
     let longest_ns = longest_known_ns(points);
-    let cut = |task: &TaskWindow| match kind {
-        SeriesKind::Gauge => cut_gauge(points, task).map(SeriesCut::Gauge),
-        SeriesKind::Counter => cut_counter(points, longest_ns?, task, restarts_ns).map(SeriesCut::Counter),
+    let gauge = |window: &CutWindow| {
+        cut_gauge(points, window).or_else(|| cut_gauge(points, &window.between_samples(points)))
     };
-    tasks.iter().map(cut).collect()
+    let counter = |window: &CutWindow| {
+        let cut = |window: &CutWindow| cut_counter(points, longest_ns?, window, restarts_ns);
+        cut(window)
+            .filter(|cut| cut.covered_s >= LEAST_FILLED * cut.span_s)
+            .or_else(|| cut(&window.between_samples(points)))
+    };
+    let cut = |window: &CutWindow| match kind {
+        SeriesKind::Gauge => gauge(window).map(SeriesCut::Gauge),
+        SeriesKind::Counter => counter(window).map(SeriesCut::Counter),
+    };
+    windows.iter().map(cut).collect()
 }
 
 /// Returns how many points there are within tasks: one that is within several is counted for each.
@@ -88,8 +140,8 @@ pub fn points_within(points: &[Point], tasks: &[TaskWindow]) -> usize {
     tasks.iter().map(|task| within(points, task.begin_ns, task.end_ns).len()).sum()
 }
 
-fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
-    let within = within(points, task.begin_ns, task.end_ns.saturating_add(AFTER_END_NS));
+fn cut_gauge(points: &[Point], window: &CutWindow) -> Option<GaugeCut> {
+    let within = within(points, window.begin_ns, window.end_ns.saturating_add(AFTER_END_NS));
     let values: Vec<f64> = within.iter().filter_map(|point| point.value).collect();
     let (first, last) = (*values.first()?, *values.last()?);
     Some(GaugeCut {
@@ -106,22 +158,22 @@ fn cut_gauge(points: &[Point], task: &TaskWindow) -> Option<GaugeCut> {
 fn cut_counter(
     points: &[Point],
     longest_ns: i64,
-    task: &TaskWindow,
+    window: &CutWindow,
     restarts_ns: &[i64],
 ) -> Option<CounterCut> {
-    let inside = within(points, task.begin_ns, task.end_ns);
+    let inside = within(points, window.begin_ns, window.end_ns);
     let samples = inside.iter().filter(|point| point.value.is_some()).count() as u64;
     let mut cut = CounterCut { samples, gaps: inside.len() as u64 - samples, ..CounterCut::default() };
-    let begin = points.partition_point(|point| point.time_ns < task.begin_ns);
+    let begin = points.partition_point(|point| point.time_ns < window.begin_ns);
     let before = points[..begin].iter().rposition(|point| point.value.is_some()).unwrap_or(begin);
     let known = points[before..].iter().filter_map(|point| point.value.map(|value| (point.time_ns, value)));
     // A counter includes, at the next reading, what it counted while it could not be read.
     for ((from_ns, old), (to_ns, new)) in known.clone().zip(known.skip(1)) {
-        if from_ns >= task.end_ns {
+        if from_ns >= window.end_ns {
             break;
         }
         let length_ns = to_ns - from_ns;
-        let overlap_ns = to_ns.min(task.end_ns) - from_ns.max(task.begin_ns);
+        let overlap_ns = to_ns.min(window.end_ns) - from_ns.max(window.begin_ns);
         // How much of a long time outside and within the task it has counted is not known.
         if overlap_ns <= 0 || (overlap_ns < length_ns && length_ns > longest_ns) {
             continue;
@@ -172,7 +224,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn cut(kind: SeriesKind, points: &[Point], task: &TaskWindow) -> Option<SeriesCut> {
-        cuts(kind, points, std::slice::from_ref(task), &[]).remove(0)
+        cuts(kind, points, &[CutWindow::of(task)], &[]).remove(0)
     }
 
     /// Returns the points of a series that was read every second from 0 on.
@@ -300,5 +352,49 @@ mod tests {
         for (begin_s, end_s) in [(1.2, 1.8), (2.0, 2.5), (5.0, 9.0)] {
             assert_eq!(cut(SeriesKind::Gauge, &points, &task(begin_s, end_s)), None);
         }
+    }
+
+    /// Returns the cut of a task from 0 to `end_s` to a window of it.
+    fn cut_window(kind: SeriesKind, points: &[Point], window: [f64; 2], end_s: f64) -> Option<SeriesCut> {
+        let (TaskWindow { begin_ns, end_ns, .. }, whole) = (task(window[0], window[1]), task(0.0, end_s));
+        let window = CutWindow { begin_ns, end_ns, ..CutWindow::of(&whole) };
+        cuts(kind, points, &[window], &[]).remove(0)
+    }
+
+    #[test]
+    fn what_was_counted_in_the_warm_up_is_not_in_the_window() {
+        // It grows by 100 per second until 8 s, then by 1.
+        let values: Vec<Option<f64>> =
+            (0..=10).map(|second| Some(f64::from(second.min(8) * 100 + (second - 8).max(0)))).collect();
+        let points = every_second(&values);
+        for (window, increase, covered_s) in [
+            ([8.0, 10.0], 2.0, 2.0),
+            ([8.5, 9.5], 1.0, 1.0),
+            ([7.5, 10.0], 52.0, 2.5),
+            ([8.2, 8.4], 1.0, 1.0),
+        ] {
+            let Some(SeriesCut::Counter(cut)) = cut_window(SeriesKind::Counter, &points, window, 10.0) else {
+                panic!()
+            };
+            assert!(close(cut.increase, increase) && close(cut.covered_s, covered_s), "{window:?} {cut:?}");
+        }
+    }
+
+    #[test]
+    fn a_window_that_is_short_for_the_interval_has_what_its_task_had_around_it() {
+        let points = [(-5, 0.0), (5, 100.0), (15, 300.0)]
+            .map(|(at, value)| Point { time_ns: at * S, value: Some(value) });
+        // The task began at 0: what was counted before is not known to be its own.
+        for (window, increase, covered_s) in [([3.0, 4.0], 50.0, 5.0), ([6.0, 8.0], 200.0, 10.0)] {
+            let Some(SeriesCut::Counter(cut)) = cut_window(SeriesKind::Counter, &points, window, 20.0) else {
+                panic!()
+            };
+            assert!(close(cut.increase, increase) && close(cut.covered_s, covered_s), "{window:?} {cut:?}");
+        }
+        let Some(SeriesCut::Gauge(gauge)) = cut_window(SeriesKind::Gauge, &points, [6.0, 8.0], 20.0) else {
+            panic!()
+        };
+        assert_eq!((gauge.first, gauge.last), (100.0, 300.0), "the readings before and after it");
+        assert_eq!(cut_window(SeriesKind::Gauge, &points, [1.0, 2.0], 4.0), None, "none is of the task");
     }
 }

@@ -1,6 +1,7 @@
 //! Reads `telemetry.parquet`: its series, and what they say about each task.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::path::Path;
 
 use parquet::data_type::ByteArray;
@@ -13,12 +14,12 @@ use crate::error::RecordError;
 use crate::files::telemetry::TASKS;
 use crate::node_restarts::NodeRestarts;
 use crate::telemetry::{Point, SeriesKind, SeriesPoints, TaskWindow, TelemetrySeries};
-use crate::telemetry_cut::{SeriesCut, cuts, points_within};
+use crate::telemetry_cut::{CutWindow, SeriesCut, cuts, points_within};
 
 /// The series of a race, cut to its tasks.
 #[derive(Debug, Serialize)]
 pub struct TelemetryCuts {
-    /// The tasks that ended while telemetry was recorded, in this order.
+    /// The tasks that ended while telemetry was recorded, in this order, with the times to which series are cut.
     pub tasks: Vec<TaskWindow>,
     /// The series, in the order of their sources, names and labels.
     pub series: Vec<SeriesCuts>,
@@ -34,18 +35,52 @@ pub struct SeriesCuts {
     pub cuts: Vec<Option<SeriesCut>>,
 }
 
-/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race. The counters of a node begin again
-/// where it restarted.
+/// When the measured window of a task began, and how long it was, in seconds since the task began.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasuredPart {
+    /// Its beginning.
+    pub from_s: f64,
+    /// Its length.
+    pub length_s: f64,
+}
+
+impl MeasuredPart {
+    /// Returns the window of a task: all of it if the part has no time within the task.
+    #[allow(clippy::cast_possible_truncation, reason = "a longer time than 292 years is the longest")]
+    fn of(self, task: &TaskWindow) -> CutWindow {
+        let ns = |seconds: f64| (seconds.max(0.0) * 1e9).round() as i64;
+        let begin_ns = task.begin_ns.saturating_add(ns(self.from_s)).min(task.end_ns);
+        let end_ns = begin_ns.saturating_add(ns(self.length_s)).min(task.end_ns);
+        if end_ns <= begin_ns {
+            CutWindow::of(task)
+        } else {
+            CutWindow { begin_ns, end_ns, ..CutWindow::of(task) }
+        }
+    }
+}
+
+/// Returns the series of a `telemetry.parquet` file, cut to the tasks of the race, or to the parts of them in which they
+/// were measured. The counters of a node begin again where it restarted.
 ///
 /// # Errors
 ///
 /// An error if the file does not exist, cannot be read or is damaged.
-pub fn telemetry_cuts(path: &Path) -> Result<TelemetryCuts, RecordError> {
+pub fn telemetry_cuts<S: BuildHasher>(
+    path: &Path,
+    measured: &HashMap<String, MeasuredPart, S>,
+) -> Result<TelemetryCuts, RecordError> {
     let telemetry = apart(|| read(path, |_| true, MOST_POINTS).and_then(checked));
-    let Telemetry { tasks, series } = telemetry.map_err(|error| unread(path, &error))?;
+    let Telemetry { mut tasks, series } = telemetry.map_err(|error| unread(path, &error))?;
+    let window = |task: &TaskWindow| {
+        measured.get(&task.task).map_or_else(|| CutWindow::of(task), |part| part.of(task))
+    };
+    let windows: Vec<CutWindow> = tasks.iter().map(window).collect();
+    for (task, CutWindow { begin_ns, end_ns, .. }) in tasks.iter_mut().zip(&windows) {
+        (task.begin_ns, task.end_ns) = (*begin_ns, *end_ns);
+    }
     let restarts = NodeRestarts::of(&series);
     let cut_series = |series: SeriesPoints| SeriesCuts {
-        cuts: cuts(series.series.kind, &series.points, &tasks, restarts.of_series(&series.series)),
+        cuts: cuts(series.series.kind, &series.points, &windows, restarts.of_series(&series.series)),
         series: series.series,
     };
     let series = series.into_iter().map(cut_series).collect();

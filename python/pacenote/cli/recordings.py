@@ -11,6 +11,7 @@ from msgspec import Struct
 from pacenote.errors import EvidenceError, StoreError, UsageError
 from pacenote.evidence.recording import RecordingReader
 from pacenote.model.driver_facts import started_ns
+from pacenote.model.measured_window import measured_window
 from pacenote.model.recording import Recording
 from pacenote.store.node_files import RECORDINGS, node_files
 from pacenote.store.race_folder import RaceFolder
@@ -118,9 +119,8 @@ def _task_window(folder: RaceFolder, name: str) -> tuple[int, int]:
         raise StoreError(
             f"{folder.race_json} does not state when its tasks ran", hint="give times with --from and --to"
         )
-    from_s = task.duration_s - task.window_s if task.window_from_s is None else task.window_from_s
-    begin_ns = first_ns + round((task.started_s + from_s) * _NS)
-    return begin_ns, begin_ns + round(task.window_s * _NS)
+    window = measured_window(task)
+    return first_ns + round(window.began_s * _NS), first_ns + round(window.ended_s * _NS)
 
 
 def read(files: RecordingFiles, options: argparse.Namespace) -> Recording:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from msgspec.structs import replace
-
 from pacenote.diagnose.facts import Evidence, EvidenceBuilder, Window
 from pacenote.diagnose.gc_facts import add_gc_figures
 from pacenote.diagnose.host_facts import add_host_figures
@@ -16,9 +14,9 @@ from pacenote.diagnose.node_facts import NodeSettings, add_node_figures
 from pacenote.diagnose.race_facts import add_engine_times
 from pacenote.errors import PacenoteError
 from pacenote.model.driver_facts import started_ns
+from pacenote.model.measured_window import measured_window
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.recording import Recording
-from pacenote.model.result import TaskResult
 from pacenote.model.sampler_facts import SamplerFacts, sampler_facts
 from pacenote.model.task_kinds import diagnosed_tasks
 from pacenote.model.telemetry_cuts import TaskTimes, TelemetryCuts
@@ -55,7 +53,7 @@ def add_recorded_figures(
     file, cuts = folder / "telemetry.parquet", TelemetryCuts()
     driver_cpus = record.options.driver_cpus
     try:
-        cuts = telemetry_cuts(file)
+        cuts = telemetry_cuts(file, record.tasks)
         hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
         of_nodes = node_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     except PacenoteError as error:
@@ -95,21 +93,11 @@ def _measured_windows(record: RaceRecord, cuts: TelemetryCuts) -> Iterator[TaskT
     for task in diagnosed_tasks(record):
         times = known.get(task.task)
         if times is None and first_ns is not None:
-            begin_ns = first_ns + round(task.started_s * 1e9)
-            times = TaskTimes(task.task, begin_ns, begin_ns + round(task.duration_s * 1e9))
+            window = measured_window(task)
+            begin_ns, end_ns = (first_ns + round(at_s * 1e9) for at_s in (window.began_s, window.ended_s))
+            times = TaskTimes(task.task, begin_ns, end_ns)
         if times is not None:
-            yield _measured(times, task)
-
-
-def _measured(times: TaskTimes, task: TaskResult) -> TaskTimes:
-    """Returns when the measured window of a task began and ended. A reply may come long after it; of races
-    of older versions, it is only known how long it was.
-    """
-    length_ns = round(task.window_s * 1e9)
-    if task.window_from_s is None:
-        return replace(times, begin_ns=max(times.begin_ns, times.end_ns - length_ns))
-    begin_ns = min(times.begin_ns + round(task.window_from_s * 1e9), times.end_ns)
-    return replace(times, begin_ns=begin_ns, end_ns=min(begin_ns + length_ns, times.end_ns))
+            yield times
 
 
 def _settings(evidence: Evidence, record: RaceRecord, nodes: Iterable[str]) -> NodeSettings:

@@ -127,7 +127,7 @@ def add_reported_hosts(
     from pacenote.evidence.telemetry_values import telemetry_cuts  # Slow to import.
 
     try:
-        cuts = telemetry_cuts(folder / "telemetry.parquet")
+        cuts = telemetry_cuts(folder / "telemetry.parquet", record.tasks)
     except PacenoteError:
         return  # That is the reason why the node counters are missing.
     sampled = (sampler_facts(record.telemetry) or SamplerFacts()).nodes

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from msgspec.structs import replace as replace_fields
 
 from pacenote.errors import StoreError
+from pacenote.model.measured_window import measured_window
 from pacenote.model.messages import DEFECT
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.reported_cpu import node_places
+from pacenote.model.result import TaskResult
 from pacenote.model.snapshot import RaceSnapshot
 from pacenote.model.task_observations import TaskObservation, task_observations, with_observations
 from pacenote.model.telemetry_cuts import TelemetryCuts
@@ -30,24 +32,29 @@ HOST = "host"
 """Source of the series of the host sampler."""
 
 
-def telemetry_cuts(file: Path) -> TelemetryCuts:
-    """Returns the series of `telemetry.parquet`, cut to the tasks. Raises StoreError.
+def telemetry_cuts(file: Path, tasks: Iterable[TaskResult] = ()) -> TelemetryCuts:
+    """Returns the series of `telemetry.parquet`, cut to the measured windows of these tasks, and to the whole
+    time of others. Raises StoreError.
 
     The last file that was read is kept, because several parts of a diagnosis need it.
     """
+    windows = {task.task: measured_window(task) for task in tasks}
+    measured = tuple((name, (window.from_s, window.length_s)) for name, window in windows.items())
     try:
         status = file.lstat()
     except OSError:
-        return _read_cuts(file, (0, 0))
-    return _read_cuts(file, (status.st_mtime_ns, status.st_size))
+        return _read_cuts(file, (0, 0), measured)
+    return _read_cuts(file, (status.st_mtime_ns, status.st_size), measured)
 
 
 @lru_cache(maxsize=1)
-def _read_cuts(file: Path, _version: tuple[int, int]) -> TelemetryCuts:
+def _read_cuts(
+    file: Path, _version: tuple[int, int], measured: tuple[tuple[str, tuple[float, float]], ...]
+) -> TelemetryCuts:
     from pacenote import _core  # Not needed for races without telemetry, such as imported ones.
 
     try:
-        return TelemetryCuts.from_document(json.loads(_core.telemetry_cuts(str(file))))
+        return TelemetryCuts.from_document(json.loads(_core.telemetry_cuts(str(file), dict(measured))))
     except _core.CoreError as error:
         raise StoreError(str(error)) from None
 
@@ -169,7 +176,7 @@ def observe_tasks(record: RaceRecord, file: Path, snapshot: RaceSnapshot | None)
 def _observations(
     record: RaceRecord, file: Path, snapshot: RaceSnapshot | None
 ) -> dict[str, TaskObservation]:
-    cuts = telemetry_cuts(file)
+    cuts = telemetry_cuts(file, record.tasks)
     driver_cpus = record.options.driver_cpus
     hosts = host_figures_by_task(file, cuts, record.telemetry, driver_cpus)
     nodes = sampled_nodes(record.telemetry)

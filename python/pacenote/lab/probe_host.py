@@ -38,17 +38,17 @@ class ProbeHost:
         self._telemetry.start_sampler()
 
     def end(self, driven: DriveResult | None, task: str) -> MachineUse:
-        """Ends the sampler, and returns what others took from the engine during the task. A host that could
-        not be sampled has no findings, as in a race.
+        """Ends the sampler, and returns what others took from the engine while the task was measured. A host
+        that could not be sampled has no findings, as in a race.
         """
         values, _ = self._telemetry.close(driven)
         if driven is None:
             return MachineUse()
-        return machine_use(driven.summary, task, self._observation(values, task), self._engine_cpus)
+        return machine_use(driven.summary, task, self._observation(values, driven, task), self._engine_cpus)
 
-    def _observation(self, values: Mapping[str, Any], task: str) -> TaskObservation:
+    def _observation(self, values: Mapping[str, Any], driven: DriveResult, task: str) -> TaskObservation:
         try:
-            cuts = telemetry_cuts(self._file)
+            cuts = telemetry_cuts(self._file, driven.tasks)
             hosts = host_figures_by_task(self._file, cuts, values)
             of_nodes = node_figures_by_task(self._file, cuts, values)
         except StoreError:

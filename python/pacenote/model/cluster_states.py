@@ -38,7 +38,7 @@ _UNSET = "-1"
 
 
 class ClusterState(Struct, frozen=True):
-    """The worst state of the cluster while a task ran; None for what is not known."""
+    """The worst state of the cluster while a task was measured; None for what is not known."""
 
     health: Health | None = None
     """The worst health; yellow only if it lasted for at least a tenth of the task."""

@@ -34,7 +34,7 @@ IDLE_SHARE = 0.3
 
 
 class TaskObservation(Struct, frozen=True):
-    """What was observed while a task ran; None for what is not known."""
+    """What was observed while a task was measured; None for what is not known."""
 
     other_share: float | None = None
     """CPU time of programs beside engine and driver, as a share of the time of the cores that the engine may

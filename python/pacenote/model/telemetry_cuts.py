@@ -1,4 +1,6 @@
-"""What the series of `telemetry.parquet` say about each task of a race."""
+"""What the series of `telemetry.parquet` say about each task of a race, or about its measured window: what is
+counted in a warm-up says nothing about figures that were measured later.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,20 @@ from pacenote.model.telemetry_sample import SampleKind
 
 
 class TaskTimes(Struct, frozen=True):
-    """When a task ran."""
+    """When a task ran or, if series are cut to its measured window, when it was measured."""
 
     task: str
     """Name of the task."""
 
     begin_ns: int
-    """Its beginning, in nanoseconds since 1970, warm-up included."""
+    """The beginning, in nanoseconds since 1970."""
 
     end_ns: int
-    """Its end, in nanoseconds since 1970."""
+    """The end, in nanoseconds since 1970."""
 
     @property
     def duration_s(self) -> float:
-        """Its duration in seconds."""
+        """The time from the beginning to the end in seconds."""
         return (self.end_ns - self.begin_ns) / 1e9
 
 

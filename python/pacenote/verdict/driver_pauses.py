@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from pacenote.model.driver_facts import cpu_count, listed, number, part
 from pacenote.model.finding import Finding, by_doubt, doubtful_after
+from pacenote.model.measured_window import MeasuredWindow, measured_window
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_rate
 
@@ -47,7 +48,7 @@ MIN_PAUSED_IN_TASK_S = 0.05
 
 def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> Iterator[Finding]:
     """Reports times for which the driver did not run: all measured times that include one are too long. Those
-    in which no task ran are in no measured time, and have no finding (`gaps_between_tasks_text`).
+    in which no task was measured are in no measured time, and have no finding (`gaps_between_tasks_text`).
     """
     gaps, ran = tuple(_gaps(clock)), tuple(tasks)
     outside = _gaps_between(gaps, ran)
@@ -58,7 +59,8 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
         unlisted_s = 0.0
     if inside:
         finding = _gap_finding(inside, unlisted_s, ", and measured times include this")
-        shares = {task.task: _gaps_s(gaps, task) / max(task.duration_s, 1e-9) for task in ran}
+        windows = {task.task: measured_window(task) for task in ran}
+        shares = {name: _gaps_s(gaps, own) / max(own.length_s, 1e-9) for name, own in windows.items()}
         interrupted = {name: share for name, share in shares.items() if share}
         if not interrupted:
             yield finding
@@ -70,16 +72,17 @@ def gap_findings(clock: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
 
 
 def gaps_between_tasks_text(clock: Mapping[str, object], tasks: Sequence[TaskResult]) -> str:
-    """Returns how often the driver did not run while no task ran; empty if it always did."""
+    """Returns how often the driver did not run while no task was measured; empty if it always did."""
     outside = _gaps_between(tuple(_gaps(clock)), tasks)
     if not outside:
         return ""
-    return f"{_times_text(outside)}, while no task ran: measured times are not affected"
+    return f"{_times_text(outside)}, while no task was measured: measured times are not affected"
 
 
 def _gaps_between(gaps: Sequence[_Gap], tasks: Sequence[TaskResult]) -> list[_Gap]:
-    """Returns the gaps in which no task ran."""
-    return [gap for gap in gaps if gap.to_s is not None and not any(gap.within_s(task) for task in tasks)]
+    """Returns the gaps in which no task was measured."""
+    windows = list(map(measured_window, tasks))
+    return [gap for gap in gaps if gap.to_s is not None and not any(map(gap.within_s, windows))]
 
 
 def _times_text(gaps: Sequence[_Gap], unlisted_s: float = 0.0) -> str:
@@ -127,15 +130,17 @@ def pause_findings(driver: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def stopped_s(driver: Mapping[str, object], task: TaskResult) -> float:
-    """Returns for how long the driver did not run during a task, in seconds, with gaps."""
-    paused = paused_s(driver, task.started_s, task.started_s + task.duration_s)
-    return paused + _gaps_s(_gaps(part(driver, "clock")), task)
+    """Returns for how long the driver did not run while a task was measured, in seconds, with gaps."""
+    window = measured_window(task)
+    paused = paused_s(driver, window.began_s, window.ended_s)
+    return paused + _gaps_s(_gaps(part(driver, "clock")), window)
 
 
 def is_paused(driver: Mapping[str, object], task: TaskResult) -> bool:
-    """Returns whether the driver did not run for a share of a task that matters, without gaps."""
-    length_s = paused_s(driver, task.started_s, task.started_s + task.duration_s)
-    return length_s > max(MIN_PAUSED_IN_TASK_S, PAUSED_SHARE * task.duration_s)
+    """Returns whether the driver did not run for a share of a measured window that matters, without gaps."""
+    window = measured_window(task)
+    length_s = paused_s(driver, window.began_s, window.ended_s)
+    return length_s > max(MIN_PAUSED_IN_TASK_S, PAUSED_SHARE * window.length_s)
 
 
 def paused_s(driver: Mapping[str, object], from_s: float, to_s: float) -> float:
@@ -188,12 +193,12 @@ class _Gap(Struct, frozen=True):
     count: int
     """Their number."""
 
-    def within_s(self, task: TaskResult) -> float:
-        """Returns the length of these gaps during a task in seconds."""
+    def within_s(self, window: MeasuredWindow) -> float:
+        """Returns the length of these gaps in a measured window in seconds."""
         if self.to_s is None or self.to_s <= self.from_s:
             return 0.0
-        ended_s = min(task.started_s + task.duration_s, self.to_s)
-        share = max(0.0, ended_s - max(task.started_s, self.from_s)) / (self.to_s - self.from_s)
+        ended_s = min(window.ended_s, self.to_s)
+        share = max(0.0, ended_s - max(window.began_s, self.from_s)) / (self.to_s - self.from_s)
         return self.length_s * share
 
 
@@ -207,9 +212,9 @@ def _gaps(clock: Mapping[str, object]) -> Iterator[_Gap]:
             yield _Gap(number(gap, "at_s"), length_s, from_s, to_s, count)
 
 
-def _gaps_s(gaps: Iterable[_Gap], task: TaskResult) -> float:
-    """Returns the length of gaps during a task in seconds."""
-    return sum(gap.within_s(task) for gap in gaps)
+def _gaps_s(gaps: Iterable[_Gap], window: MeasuredWindow) -> float:
+    """Returns the length of gaps in a measured window in seconds."""
+    return sum(gap.within_s(window) for gap in gaps)
 
 
 class LateReadings(Struct, frozen=True):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from pacenote.model.finding import EVERYTHING, Finding, doubtful_after
+from pacenote.model.measured_window import measured_window
 from pacenote.model.result import TaskResult
 from pacenote.units import format_excess, format_seconds
 from pacenote.verdict.driver_pauses import (
@@ -36,7 +37,7 @@ _ADVICE = (
 
 
 class _Lateness(Struct, frozen=True):
-    """Lateness of readings during a task that may have changed its figures."""
+    """Lateness of readings while a task was measured that may have changed its figures."""
 
     share: float
     """Share of the readings that were late."""
@@ -73,10 +74,11 @@ def late_reply_findings(tasks: Iterable[TaskResult], driver: Mapping[str, object
 
 
 def _lateness(task: TaskResult, driver: Mapping[str, object]) -> _Lateness | None:
-    """Returns the lateness of readings during a task, or None if it cannot have changed a figure."""
-    began_s, ended_s = task.started_s, task.started_s + task.duration_s
-    late = late_readings(driver, began_s, ended_s, without_explained=is_paused(driver, task))
-    readings = task.duration_s / READING_INTERVAL_S
+    """Returns the lateness of readings while a task was measured, or None if it changed no figure."""
+    window = measured_window(task)
+    without_explained = is_paused(driver, task)
+    late = late_readings(driver, window.began_s, window.ended_s, without_explained=without_explained)
+    readings = window.length_s / READING_INTERVAL_S
     service = task.service_time
     if service is None or late.count < MIN_SHORT_PAUSES or late.count <= PAUSED_SHARE * readings:
         return None

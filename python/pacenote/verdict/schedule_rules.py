@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from pacenote.model.driver_facts import late_joins
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding
+from pacenote.model.measured_window import measured_window
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import (
     UNSENT_SHARE,
@@ -392,8 +393,9 @@ def _explains(lacked: float, missing: float) -> bool:
 
 
 def _paused_share(task: TaskResult, driver: Mapping[str, object]) -> float:
-    """Returns the share of a task for which the driver did not run."""
-    return driver_pauses.stopped_s(driver, task) / task.duration_s if task.duration_s else 0.0
+    """Returns the share of the measured window of a task for which the driver did not run."""
+    length_s = measured_window(task).length_s
+    return driver_pauses.stopped_s(driver, task) / length_s if length_s else 0.0
 
 
 def _share_of_clients(task: TaskResult, held_s: float) -> float:

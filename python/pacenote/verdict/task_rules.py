@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from pacenote.model.driver_scheduling import FREE_CORE, core_advice
 from pacenote.model.finding import EVERYTHING, Cause, Finding, by_doubt
+from pacenote.model.measured_window import MeasuredWindow, measured_window
 from pacenote.model.messages import DEFECT
 from pacenote.model.result import Percentile, TaskResult
 from pacenote.model.task_kinds import indexes
@@ -274,17 +275,19 @@ def _waited_text(times: driver_health.CoreTimes) -> str:
 
 
 def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterator[Finding]:
-    """Yields findings about tasks during which the driver did not run: what was due then was sent late, by
-    all clients, and the operations that waited behind it are not late themselves. A long gap is reported with
-    its time and length instead.
+    """Yields findings about tasks in whose measured window the driver did not run: what was due then was sent
+    late, by all clients, and the operations that waited behind it are not late themselves. A long gap is
+    reported with its time and length instead.
     """
-    by_name: dict[str, TaskResult] = {}
+    by_name: dict[str, MeasuredWindow] = {}
     shares: dict[str, float] = {}
     for task in tasks:
-        paused_s = driver_pauses.paused_s(driver, task.started_s, task.started_s + task.duration_s)
         if driver_pauses.is_paused(driver, task):
-            by_name[task.task] = task
-            shares[task.task] = paused_s / task.duration_s
+            window = measured_window(task)
+            by_name[task.task] = window
+            shares[task.task] = (
+                driver_pauses.paused_s(driver, window.began_s, window.ended_s) / window.length_s
+            )
     for alike, doubtful_from in by_doubt(shares):
         spans = _spans(by_name[name] for name in alike)
         total_s = sum(driver_pauses.paused_s(driver, begin_s, end_s) for begin_s, end_s in spans)
@@ -299,13 +302,13 @@ def paused(tasks: Iterable[TaskResult], driver: Mapping[str, object]) -> Iterato
         )
 
 
-def _spans(tasks: Iterable[TaskResult]) -> list[tuple[float, float]]:
-    """Returns the times in which at least one of these tasks ran, which may have run side by side: begin and
-    end of each, in seconds since the first step began.
+def _spans(windows: Iterable[MeasuredWindow]) -> list[tuple[float, float]]:
+    """Returns the times in which at least one of these tasks was measured, which may have run side by side:
+    begin and end of each, in seconds since the first step began.
     """
     spans: list[tuple[float, float]] = []
-    for task in sorted(tasks, key=lambda each: each.started_s):
-        begin_s, end_s = task.started_s, task.started_s + task.duration_s
+    for window in sorted(windows, key=lambda window: window.began_s):
+        begin_s, end_s = window.began_s, window.ended_s
         if spans and begin_s <= spans[-1][1]:
             spans[-1] = (spans[-1][0], max(spans[-1][1], end_s))
         else:

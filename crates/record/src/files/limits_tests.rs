@@ -1,6 +1,6 @@
 //! No file that Pacenote writes is too large for its own reader, whatever a server reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 use super::durable::MAX_LINE_BYTES;
@@ -69,7 +69,7 @@ fn telemetry_with_long_names_can_be_read() {
         file.write(time, numbers.iter().map(|number| (*number, Some(1.0))).collect());
     }
     assert_eq!(file.close().unwrap(), 2_000);
-    let cuts = telemetry_cuts(&folder.path().join(telemetry::PARQUET)).unwrap();
+    let cuts = telemetry_cuts(&folder.path().join(telemetry::PARQUET), &HashMap::new()).unwrap();
     assert_eq!(cuts.series.len(), 20);
 }
 
@@ -136,7 +136,7 @@ fn a_server_with_too_many_series_does_not_end_the_telemetry_of_the_host() {
         error.contains("67108864 bytes of their names and labels; the values of further ones"),
         "{error}"
     );
-    let cuts = telemetry_cuts(&folder.path().join(telemetry::PARQUET)).unwrap();
+    let cuts = telemetry_cuts(&folder.path().join(telemetry::PARQUET), &HashMap::new()).unwrap();
     let sources: Vec<_> = cuts.series.iter().map(|series| series.series.source.as_str()).collect();
     assert_eq!((sources.len(), sources[0], sources[1]), (2, "host", "node-stats"));
 }

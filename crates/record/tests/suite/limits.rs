@@ -1,6 +1,6 @@
 //! Files of a race that someone else has written: a few kilobytes cannot take gigabytes of memory, or hours.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ fn values_that_no_counter_has_are_gaps() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("telemetry.parquet");
     write(&path, TELEMETRY, &telemetry(vec![1.0, 2.0, f64::NAN, 4.0, f64::INFINITY, 1e308, -1e308, 9.0]), 1);
-    let found = telemetry_cuts(&path).unwrap();
+    let found = telemetry_cuts(&path, &HashMap::new()).unwrap();
     assert_eq!(found.tasks.len(), 1, "tasks that end before they begin are left out");
     let Some(SeriesCut::Counter(cut)) = found.series[0].cuts[0] else { panic!("{found:?}") };
     assert_eq!((cut.samples, cut.gaps, cut.increase.to_bits()), (4, 4, 8.0_f64.to_bits()));
@@ -157,7 +157,7 @@ fn many_rows_in_few_bytes_are_refused() {
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true);
     write_with(&path, TELEMETRY, &columns, 5, few_pages);
-    let text = refusal(telemetry_cuts(&path));
+    let text = refusal(telemetry_cuts(&path, &HashMap::new()));
     assert!(text.contains("has 1310720 rows in only "), "{text}");
     write(&path, TELEMETRY, &columns, 1);
     assert_eq!(telemetry_points(&path, |_| true, 1 << 24).unwrap()[0].points.len(), 1 << 18);
@@ -182,7 +182,7 @@ fn a_large_row_group_is_refused() {
     let mut columns = telemetry(vec![1.0; 33]);
     columns[6] = Column::Texts((0..33).map(|number| format!("{number}{}", "x".repeat(4 << 20))).collect());
     write(&path, TELEMETRY, &columns, 1);
-    let text = refusal(telemetry_cuts(&path));
+    let text = refusal(telemetry_cuts(&path, &HashMap::new()));
     assert!(text.contains("has a row group with more than 134217728 bytes"), "{text}");
 }
 
@@ -201,7 +201,7 @@ fn no_reader_reads_encodings_that_repeat_texts_or_reserve_memory() {
     for (encoding, number) in [(Encoding::DELTA_LENGTH_BYTE_ARRAY, 6), (Encoding::DELTA_BYTE_ARRAY, 7)] {
         let mut texts = Vec::new();
         write_as(&path, TELEMETRY, &telemetry(vec![1.0; 3]), ("labels", encoding));
-        texts.push(refusal(telemetry_cuts(&path)));
+        texts.push(refusal(telemetry_cuts(&path, &HashMap::new())));
         texts.push(refusal(telemetry_points(&path, |_| true, 9)));
         write_as(&path, SERIES, &series("index", 1, 2), ("service_time", encoding));
         texts.push(refusal(race_timeline(&path, 600)));
@@ -225,7 +225,7 @@ fn texts_of_which_only_some_rows_are_read_are_counted_too() {
     columns[0] = Column::Numbers(vec![7; 200]);
     columns[4] = texts(&"x".repeat(1 << 19), 200);
     write(&path, TELEMETRY, &columns, 1);
-    let text = refusal(telemetry_cuts(&path));
+    let text = refusal(telemetry_cuts(&path, &HashMap::new()));
     assert!(text.contains("bytes in column unit of one row group; at most 67108864 are read"), "{text}");
 }
 
@@ -246,7 +246,7 @@ fn times_far_outside_of_a_race_are_refused() {
     let mut columns = telemetry(vec![1.0]);
     columns[0] = Column::Numbers(vec![i64::MIN]);
     write(&path, TELEMETRY, &columns, 1);
-    assert!(refusal(telemetry_cuts(&path)).contains("a value is of a time before 1970"));
+    assert!(refusal(telemetry_cuts(&path, &HashMap::new())).contains("a value is of a time before 1970"));
 }
 
 #[test]
@@ -263,7 +263,9 @@ fn more_series_than_any_race_has_are_refused() {
     columns[2] = Column::Texts((0..100_000).map(long).collect());
     columns[6] = Column::Texts((0..100_000).map(|at| format!("{{\"node\":\"{}\"}}", long(at))).collect());
     write(&path, TELEMETRY, &columns, 1);
-    for text in [refusal(telemetry_cuts(&path)), refusal(telemetry_points(&path, |_| false, 1_000))] {
+    for text in
+        [refusal(telemetry_cuts(&path, &HashMap::new())), refusal(telemetry_points(&path, |_| false, 1_000))]
+    {
         assert!(text.contains("has too many series"), "{text}");
     }
 }

@@ -1,13 +1,13 @@
 //! Telemetry is written by several threads, completed at the end of a race or after a kill, and read back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use pacenote_record::{
-    SeriesCut, SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries, TimeGrid, recover_files,
+    MeasuredPart, SeriesCut, SeriesKind, TaskWindow, TelemetryFile, TelemetrySeries, TimeGrid, recover_files,
     telemetry_cuts, telemetry_points, telemetry_timeline,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -82,7 +82,7 @@ fn rows_have_their_series_and_the_tasks_that_ran() {
 fn series_are_cut_to_tasks() {
     let folder = tempfile::tempdir().unwrap();
     written(folder.path()).close().unwrap();
-    let cuts = telemetry_cuts(&folder.path().join("telemetry.parquet")).unwrap();
+    let cuts = telemetry_cuts(&folder.path().join("telemetry.parquet"), &HashMap::new()).unwrap();
     assert_eq!(cuts.tasks, [task("index", 1, 4), task("search \"a\"", 3, 8)]);
     let [time, heap] = &cuts.series[..] else { panic!("{:?}", cuts.series) };
     assert_eq!((time.series.name.as_str(), heap.series.name.as_str()), ("gc.time", "heap"));
@@ -97,6 +97,23 @@ fn series_are_cut_to_tasks() {
     let is_heap = |series: &TelemetrySeries| series.name == "heap";
     let points = telemetry_points(&folder.path().join("telemetry.parquet"), is_heap, 1_000).unwrap();
     assert_eq!((points.len(), points[0].points.len(), points[0].points[3].value), (1, 10, None));
+}
+
+/// A part that the task does not have is not its window.
+#[test]
+fn series_are_cut_to_what_was_measured_of_a_task() {
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path()).close().unwrap();
+    let path = folder.path().join("telemetry.parquet");
+    for (from_s, length_s, begin, end) in
+        [(1.0, 2.0, 2, 4), (1.0, 1.0, 2, 3), (1.0, 9.0, 2, 4), (3.0, 1.0, 1, 4)]
+    {
+        let measured = HashMap::from([("index".to_owned(), MeasuredPart { from_s, length_s })]);
+        let cuts = telemetry_cuts(&path, &measured).unwrap();
+        assert_eq!(cuts.tasks, [task("index", begin, end), task("search \"a\"", 3, 8)]);
+        let Some(SeriesCut::Counter(grown)) = cuts.series[0].cuts[0] else { panic!("{cuts:?}") };
+        assert!((grown.covered_s - (end - begin) as f64).abs() < 1e-9, "{grown:?}");
+    }
 }
 
 #[test]
@@ -118,7 +135,7 @@ fn counters_of_a_node_begin_again_where_its_uptime_falls() {
     file.add_task(task("search", 0, 60));
     file.close().unwrap();
     let path = folder.path().join("telemetry.parquet");
-    let cuts = telemetry_cuts(&path).unwrap();
+    let cuts = telemetry_cuts(&path, &HashMap::new()).unwrap();
     let grown = |node: &str| {
         let of_node = |cuts: &&pacenote_record::SeriesCuts| {
             cuts.series.kind == SeriesKind::Counter && cuts.series.labels["node"] == node
@@ -180,7 +197,7 @@ fn many_threads_write_more_than_a_row_group() {
     let path = folder.path().join("telemetry.parquet");
     let reader = SerializedFileReader::try_from(path.as_path()).unwrap();
     assert!(reader.num_row_groups() > 1);
-    let cuts = telemetry_cuts(&path).unwrap();
+    let cuts = telemetry_cuts(&path, &HashMap::new()).unwrap();
     assert_eq!(cuts.series.len(), 5);
     for series in cuts.series.iter().filter(|series| series.series.name == "own") {
         let Some(SeriesCut::Counter(cut)) = series.cuts[0] else { panic!("{series:?}") };
@@ -204,7 +221,10 @@ fn the_telemetry_of_a_killed_race_is_completed() {
     drop(file);
     assert_eq!(recover_files(folder.path()).unwrap(), Some(20));
     assert_eq!(names(folder.path()), ["telemetry.parquet"]);
-    assert_eq!(telemetry_cuts(&folder.path().join("telemetry.parquet")).unwrap().tasks.len(), 2);
+    assert_eq!(
+        telemetry_cuts(&folder.path().join("telemetry.parquet"), &HashMap::new()).unwrap().tasks.len(),
+        2
+    );
     assert_eq!(recover_files(folder.path()).unwrap(), None);
 }
 
@@ -227,7 +247,7 @@ fn damaged_lines_are_left_out_and_reported() {
         assert!(losses(folder.path()).contains(loss), "{loss}: {}", losses(folder.path()));
         assert_eq!(folder.path().join("telemetry.jsonl.damaged").exists(), is_kept, "{loss}");
         assert!(!journal.exists());
-        telemetry_cuts(&folder.path().join("telemetry.parquet")).unwrap();
+        telemetry_cuts(&folder.path().join("telemetry.parquet"), &HashMap::new()).unwrap();
     }
 }
 
@@ -264,13 +284,13 @@ fn a_journal_that_others_change_is_an_error() {
 fn files_that_are_not_telemetry_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("telemetry.parquet");
-    let missing = telemetry_cuts(&path).unwrap_err().to_string();
+    let missing = telemetry_cuts(&path, &HashMap::new()).unwrap_err().to_string();
     assert_eq!(missing, format!("{} does not exist", path.display()));
     written(folder.path()).close().unwrap();
     let content = fs::read(&path).unwrap();
     for end in [0, 3, 100, content.len() / 2, content.len() - 1] {
         fs::write(&path, &content[..end]).unwrap();
-        let error = telemetry_cuts(&path).unwrap_err().to_string();
+        let error = telemetry_cuts(&path, &HashMap::new()).unwrap_err().to_string();
         assert!(error.contains("is damaged") && !error.contains('\n'), "{end}: {error}");
     }
     for position in (4..content.len()).step_by(37) {
@@ -278,6 +298,6 @@ fn files_that_are_not_telemetry_are_errors() {
         damaged[position] ^= 0x5a;
         fs::write(&path, damaged).unwrap();
         // Whatever it says, it neither panics nor goes on for ever.
-        let _ = telemetry_cuts(&path);
+        let _ = telemetry_cuts(&path, &HashMap::new());
     }
 }
