@@ -102,9 +102,6 @@ class Measured(Struct, frozen=True):
     is_at_most_probable: bool = False
     """Whether nothing is better or worse than *probably*, whatever its interval is."""
 
-    has_backlog: bool = False
-    """Whether it is a latency that includes the backlog of the warm-up in a race."""
-
     is_endless: bool = False
     """Whether it is a percentile of latency that is without end in a race (`Datum.is_endless`)."""
 
@@ -119,6 +116,11 @@ class Measured(Struct, frozen=True):
 
     bounds: tuple[_Bounds, _Bounds] = ((None, None), (None, None))
     """Of a percentile, its interval in the first race of each side."""
+
+    @property
+    def has_backlog(self) -> bool:
+        """Whether it is a latency that includes the backlog of the warm-up in a race."""
+        return self.metric.has_backlog
 
     @property
     def is_sound(self) -> bool:
@@ -277,7 +279,7 @@ def _decided(
     if measurement.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
     if measurement.has_backlog:
-        return replace(metric, reason=BACKLOG_REASON, has_backlog=True)
+        return replace(metric, reason=BACKLOG_REASON)
     if measurement.is_endless:
         return replace(metric, reason=ENDLESS_REASON)
     if races.design == "one race each":

@@ -221,13 +221,13 @@ def _measured(
             Measured(
                 replace(
                     _undecided(metric, own, options, role=roles.get(metric.label, "secondary")),
+                    has_backlog=any(each[metric].has_backlog for side in own for each in side),
                     lost_blocks=lost,
                     is_of_other_work=part.is_of_other_work(metric),
                 ),
                 part.races,
                 is_void=bool(part.voiding(metric)),
                 is_at_most_probable=metric.task in part.differently_steady,
-                has_backlog=any(each[metric].has_backlog for side in own for each in side),
                 is_endless=any(each[metric].is_endless for side in own for each in side),
                 samples_needed=max(each[metric].samples_needed for side in own for each in side),
                 is_count_known=all(each[metric].is_count_known for side in own for each in side),

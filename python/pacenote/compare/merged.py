@@ -22,6 +22,7 @@ from pacenote.model.comparison import (
 )
 from pacenote.model.merged_series import MergedSeries, MergedTimes
 from pacenote.model.result import REPORTED_PERCENTILES, DurationSummary, TaskResult, find_percentile
+from pacenote.model.warmup_backlog import includes_backlog
 from pacenote.units import format_count
 
 _TIMES: tuple[PercentileTime, ...] = ("latency", "service time")
@@ -64,8 +65,17 @@ def with_merged_percentiles(
                         f"the series of the {name} lack {format_count(side.missing, 'operation')} of {task}, "
                         f"which its merged percentiles of {time} do not contain"
                     )
-            changes += (change for q in shown if (change := _change(percentile_metric(task, time, q), times)))
+            for q in shown:
+                has_backlog = time == "latency" and any(_includes_backlog(side, task, q) for side in sides)
+                if change := _change(percentile_metric(task, time, q), times):
+                    changes.append(replace(change, has_backlog=has_backlog))
     return replace(comparison, merged_percentiles=tuple(changes), notes=(*comparison.notes, *notes))
+
+
+def _includes_backlog(side: SideSeries, name: str, q: float) -> bool:
+    """Returns whether a percentile of the latency of a task includes the backlog of the warm-up in a race."""
+    tasks = (task for race in side.read for task in race.record.tasks)
+    return any(task.task == name and includes_backlog(task, q) for task in tasks)
 
 
 def _comparable(task: str, time: PercentileTime, words: Mapping[MetricId, MetricWord]) -> tuple[float, ...]:
@@ -122,7 +132,8 @@ def _change(metric: MetricId, sides: Sequence[_SideTimes]) -> MergedPercentileCh
     old, new = (side.at(metric.q) for side in sides)
     if old is None or new is None:
         return None
-    return MergedPercentileChange(metric, old, new, *(side.times.count for side in sides))
+    old_count, new_count = (side.times.count for side in sides)
+    return MergedPercentileChange(metric, old, new, old_count, new_count)
 
 
 def _unread_notes(sides: Sequence[SideSeries], options: ComparisonOptions) -> Iterator[str]:

@@ -220,6 +220,7 @@ def _points(
                 own[metric].value,
                 *own[metric].bounds,
                 is_doubtful=own_doubts.is_doubtful(metric),
+                has_backlog=own[metric].has_backlog,
             ),
             own[metric],
         )

@@ -298,6 +298,9 @@ class MergedPercentileChange(Struct, frozen=True):
     contender_count: int
     """Number of operations of the contender."""
 
+    has_backlog: bool = False
+    """Whether it is a latency that includes the backlog of the warm-up in a race."""
+
     @property
     def relative_change(self) -> float | None:
         """The relative change; None if the baseline is 0."""

@@ -78,6 +78,9 @@ class TrendPoint(Struct, frozen=True):
     is_outlier: bool = False
     """Whether it is so far from the races around it that the search for changes left it out."""
 
+    has_backlog: bool = False
+    """Whether it is a latency that includes the backlog of the warm-up, so that it decides nothing."""
+
 
 class TrendLevel(Struct, frozen=True):
     """Consecutive races of which a metric did not change."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,10 +11,13 @@ from pacenote.model.comparison import (
     MAX_CHANGE,
     Comparison,
     EstimatedChange,
+    MergedPercentileChange,
     MetricComparison,
     PercentileShift,
 )
 from pacenote.model.printable import whole_line
+from pacenote.model.trend import TrendPoint
+from pacenote.model.warmup_backlog import BACKLOG_MARK
 from pacenote.units import format_change, format_difference, format_share, with_unit
 
 RALLY_COLUMNS = ("Metric", "Task", "Baseline", "Contender", "Diff", "Unit", "Diff %")
@@ -31,6 +34,12 @@ MERGED = (
     "operations of one race are not independent of each other"
 )
 """What `MergedPercentileChange` shows."""
+
+BACKLOG_FOOTNOTE = (
+    f"{BACKLOG_MARK} This latency includes the backlog of the warm-up in a race: it describes the warm-up, "
+    "too, and decides nothing"
+)
+"""Explains the mark of a latency."""
 
 _DIFF_DECIMALS, _PERCENT_DECIMALS = 5, 2
 
@@ -74,6 +83,9 @@ class ComparisonRow(Struct, frozen=True):
     is_primary: bool
     """Whether it takes part in the answer."""
 
+    mark: str
+    """`BACKLOG_MARK` for a latency that includes the backlog of the warm-up in a race; otherwise empty."""
+
 
 def comparison_rows(comparison: Comparison) -> Iterator[ComparisonRow]:
     """Yields one row for each metric, in the order of Rally's table."""
@@ -91,7 +103,28 @@ def comparison_rows(comparison: Comparison) -> Iterator[ComparisonRow]:
             detectable=detectable_text(metric.change),
             verdict=metric.word if metric.decides else f"({metric.word})",
             is_primary=metric.role == "primary",
+            mark=backlog_mark(metric),
         )
+
+
+def backlog_mark(figure: MetricComparison | MergedPercentileChange | TrendPoint) -> str:
+    """Returns the mark of a latency that includes the backlog of the warm-up, or empty text."""
+    return BACKLOG_MARK if figure.has_backlog else ""
+
+
+def marked_name(metric: MetricComparison | MergedPercentileChange) -> str:
+    """Returns the name of a metric in tables: with its mark if it has one."""
+    return f"{metric.metric.name} {backlog_mark(metric)}".rstrip()
+
+
+def backlog_footnote(
+    comparison: Comparison, shown: Iterable[MetricComparison | MergedPercentileChange]
+) -> str:
+    """Returns the sentence that explains the mark, or empty text if nothing that is shown has it, or if a
+    finding of the comparison explains it.
+    """
+    is_explained = any(finding.text.startswith(BACKLOG_MARK) for finding in comparison.findings)
+    return BACKLOG_FOOTNOTE if any(map(backlog_mark, shown)) and not is_explained else ""
 
 
 def _diff_percent(metric: MetricComparison) -> str:

@@ -18,12 +18,7 @@ from pacenote.model.comparison import (
 )
 from pacenote.model.printable import whole_line
 from pacenote.model.race_ids import short_id
-from pacenote.model.warmup_backlog import BACKLOG_MARK
-from pacenote.report.comparison_rows import (
-    change_text,
-    detectable_text,
-    interval_text,
-)
+from pacenote.report.comparison_rows import backlog_mark, change_text, detectable_text, interval_text
 from pacenote.units import (
     format_change,
     format_count,
@@ -249,7 +244,7 @@ def shown_change(metric: MetricComparison) -> str:
         difference = metric.contender_value - metric.baseline_value
         return format_difference(difference, metric.metric.difference_unit)
     change = "from 0" if metric.relative_change is None else format_change(metric.relative_change)
-    return f"{change} {BACKLOG_MARK}" if metric.has_backlog else change
+    return f"{change} {backlog_mark(metric)}".rstrip()
 
 
 def certainty_text(comparison: Comparison) -> str:

@@ -15,7 +15,13 @@ from pacenote.model.finding import Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.shell_command import shell_command
-from pacenote.report.comparison_rows import change_text, detectable_text, interval_text
+from pacenote.report.comparison_rows import (
+    backlog_footnote,
+    change_text,
+    detectable_text,
+    interval_text,
+    marked_name,
+)
 from pacenote.report.comparison_texts import (
     block_count,
     change_of,
@@ -249,7 +255,7 @@ def _pair_table(baseline: str, contender: str, comparison: Comparison) -> TextTa
 
 def _metric_row(metric: MetricComparison) -> tuple[str, ...]:
     return (
-        metric.metric.name,
+        marked_name(metric),
         single_line(metric.metric.task),
         format_number(metric.baseline_value),
         format_number(metric.contender_value),
@@ -421,6 +427,10 @@ def _notes(result: ExperimentResult) -> Iterator[str]:
     for race in result.repeated:
         yield f"{race.race_id} ({race.variant}, block {race.block}) was repeated: {race.reason}"
     yield from _opposite_medians(result)
+    if result.design in PAIRED:
+        comparisons = [variant.comparison for variant in result.variants if variant.comparison]
+        footnotes = (backlog_footnote(each, each.deciding) for each in comparisons)
+        yield from filter(None, dict.fromkeys(footnotes))
     if result.design == "duet":
         yield "both raced at the same time, each on half of the machine, which is slower than all of it"
     if result.order and result.design in COMPARING:

@@ -14,7 +14,7 @@ from pacenote.model.messages import list_with_rest
 from pacenote.model.printable import whole_line
 from pacenote.model.trend import ChangedFact, MetricTrend, Trend, TrendChange, TrendEvent, TrendRace
 from pacenote.report.comparison_differences import shown_differences
-from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_rows import backlog_mark, change_text, interval_text
 from pacenote.report.comparison_texts import full_metric_name
 from pacenote.units import (
     format_change,
@@ -216,8 +216,11 @@ def level_text(metric: MetricTrend) -> str:
     """Returns the newest level with its unit or, without levels, the newest value."""
     if not metric.points:
         return ""
-    value = metric.levels[-1].value if metric.levels else metric.points[-1].value
-    return whole_line(f"{format_number(value)} {metric.metric.unit}")
+    if metric.levels:
+        return whole_line(f"{format_number(metric.levels[-1].value)} {metric.metric.unit}")
+    newest = metric.points[-1]
+    text = whole_line(f"{format_number(newest.value)} {metric.metric.unit}")
+    return f"{text} {backlog_mark(newest)}".rstrip()
 
 
 def last_change_text(metric: MetricTrend) -> str:

@@ -9,7 +9,7 @@ from pacenote.model.comparison import Comparison, MetricComparison
 from pacenote.model.printable import single_line
 from pacenote.model.shell_command import shell_command, shell_words
 from pacenote.model.tune import DEFAULT, Origin, TriedCandidate, TuneAnswer, TuneResult
-from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_rows import backlog_footnote, change_text, interval_text, marked_name
 from pacenote.report.comparison_texts import change_of, metric_name, why_probable
 from pacenote.report.experiment import ExperimentReport, TextTable
 from pacenote.report.machine_changes import machine_change_texts
@@ -113,7 +113,7 @@ def _primary(result: TuneResult) -> tuple[MetricComparison, ...]:
 def _confirmation_table(result: TuneResult) -> TextTable:
     rows = tuple(
         (
-            each.metric.name,
+            marked_name(each),
             single_line(each.metric.task),
             format_number(each.baseline_value),
             format_number(each.contender_value),
@@ -171,6 +171,8 @@ def _notes(result: TuneResult) -> Iterator[str]:
     if result.confirmation is not None:
         comparison = _comparison(result)
         yield from dict.fromkeys(str(one) for one in (comparison.findings if comparison else ()))
+        if comparison is not None and (text := backlog_footnote(comparison, comparison.primary)):
+            yield text
     yield from (f"confirmed again, after {text}" for text in result.earlier_confirmations)
     more = len(result.candidates) - _SHOWN
     if more > 0:

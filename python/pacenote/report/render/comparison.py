@@ -21,7 +21,10 @@ from pacenote.report.comparison_rows import (
     OTHER_COLUMNS,
     RALLY_COLUMNS,
     SHIFTS,
+    backlog_footnote,
+    backlog_mark,
     comparison_rows,
+    marked_name,
     shift_text,
 )
 from pacenote.report.comparison_texts import (
@@ -74,7 +77,7 @@ def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> s
     rows = [
         [
             *(
-                row.metric,
+                f"{row.metric} {row.mark}".rstrip(),
                 row.task,
                 format_value(row.baseline),
                 format_value(row.contender),
@@ -90,6 +93,8 @@ def render_comparison(comparison: Comparison, align: Alignment = "decimal") -> s
         lines += ["", "## Metrics", "", table, "", *_footnotes(comparison)]
     lines += _shifts(comparison, align)
     lines += _merged(comparison, align)
+    if text := backlog_footnote(comparison, (*comparison.metrics, *comparison.merged_percentiles)):
+        lines += ["", f"{text}."]
     return "\n".join([*lines, ""])
 
 
@@ -110,7 +115,7 @@ def _merged(comparison: Comparison, align: Alignment) -> list[str]:
     """Returns the percentiles of all operations of each side."""
     rows = [
         [
-            *(each.metric.name, whole_line(each.metric.task)),
+            *(marked_name(each), whole_line(each.metric.task)),
             *(format_value(each.baseline), format_value(each.contender), each.metric.unit),
             "" if each.relative_change is None else format_change(each.relative_change),
         ]
@@ -173,7 +178,18 @@ def _rows(comparison: Comparison, full: bool) -> Iterator[tuple[object, ...]]:
         yield (*rallys, *_full_values(metric)) if full else rallys
 
 
-_FULL_COLUMNS = ("Role", "Verdict", "Change", "Low", "High", "Confidence", "P", "Detectable", "Reason")
+_FULL_COLUMNS = (
+    "Role",
+    "Verdict",
+    "Change",
+    "Low",
+    "High",
+    "Confidence",
+    "P",
+    "Detectable",
+    "Reason",
+    "Mark",
+)
 
 
 def _full_values(metric: MetricComparison) -> tuple[object, ...]:
@@ -183,7 +199,7 @@ def _full_values(metric: MetricComparison) -> tuple[object, ...]:
         if change is None
         else (change.value, change.low, change.high, change.confidence, change.p, change.detectable)
     )
-    return (metric.role, metric.word, *numbers, metric.reason)
+    return (metric.role, metric.word, *numbers, metric.reason, backlog_mark(metric))
 
 
 def render_comparisons_json(comparisons: Mapping[str, Comparison]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from pacenote.model.output_text import csv_text, json_text
 from pacenote.model.trend import Trend
+from pacenote.report.comparison_rows import backlog_mark
 
 _COLUMNS = (
     *("Race", "Time", "Verdict", "Engine", "Revision", "Metric", "Task", "Unit", "Value", "Low", "High"),
-    *("Level", "Change", "Word", "Regression", "Doubtful", "Outlier"),
+    *("Level", "Change", "Word", "Regression", "Doubtful", "Outlier", "Mark"),
 )
 
 
@@ -34,7 +35,7 @@ def _rows(trend: Trend) -> Iterator[tuple[object, ...]]:
                 *(metric.metric.label, metric.metric.task, metric.metric.unit, point.value),
                 *(_known(point.low), _known(point.high), levels.get(point.race, "")),
                 *((change.change.value, change.word, int(change.is_regression)) if change else ("", "", 0)),
-                *(int(point.is_doubtful), int(point.is_outlier)),
+                *(int(point.is_doubtful), int(point.is_outlier), backlog_mark(point)),
             )
 
 

@@ -18,6 +18,7 @@ from pacenote.model.printable import shortened_alike, whole_line
 from pacenote.report.comparison_differences import shown_differences
 from pacenote.report.comparison_rows import (
     SHIFTS,
+    backlog_footnote,
     change_text,
     detectable_text,
     interval_text,
@@ -107,7 +108,7 @@ def comparison_lines(
         [*_answers(comparison, width), *_sides(comparison, width)],
         list(_table(_shown_quality(comparison), width, "Quality")),
         [*_table(comparison.primary, width), *_shifts(_shifted(comparison), width)],
-        list(_secondary(comparison, width)),
+        [*_secondary(comparison, width), *_backlog(comparison, width)],
         list(_findings(comparison.findings, width)),
         list(_differences(comparison, width)),
         list(_commands(commands, width)),
@@ -294,6 +295,12 @@ def _secondary(comparison: Comparison, width: int) -> Iterator[Line]:
         count = f"{len(moved)} of {format_count(len(others), 'secondary metric')} changed"
         text = f"{count}: {', '.join(named)}{more}"
     yield from hanging(Span(" "), whole_line(text), width, "quiet")
+
+
+def _backlog(comparison: Comparison, width: int) -> Iterator[Line]:
+    """Yields what the mark of a latency means, if the table shows it."""
+    if text := backlog_footnote(comparison, _most_telling(comparison.primary)):
+        yield from hanging(Span(" "), f"{text}.", width, "quiet")
 
 
 def _findings(findings: Sequence[Finding], width: int) -> Iterator[Line]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from pacenote.model.printable import printable, shortened_alike, whole_line
 from pacenote.model.trend import Trend, TrendAnswer, TrendEvent
+from pacenote.model.warmup_backlog import BACKLOG_MARK
+from pacenote.report.comparison_rows import BACKLOG_FOOTNOTE
 from pacenote.report.comparison_texts import short_metric_name
 from pacenote.report.screen.comparison import STYLES
 from pacenote.report.screen.layout import MAX_WIDTH, MIN_WIDTH
@@ -118,6 +120,8 @@ def _table(trend: Trend, width: int) -> Iterator[Line]:
                 yield (Span(f" {whole_line(task) or '(whole race)'}", "quiet"),)
             cells = (row[0], sparkline([point.value for point in metric.points], widths[1]), *row[1:])
             yield _row(cells, widths, STYLES[tone_of(metric)])
+    if any(BACKLOG_MARK in level for _, level, _, _ in rows):
+        yield from hanging(Span(" "), f"{BACKLOG_FOOTNOTE}.", width, "quiet")
     if zero:
         names = ", ".join(dict.fromkeys(whole_line(each.metric.task or each.metric.name) for each in zero))
         yield from hanging(Span(" "), f"no operation failed: {names}", width, "quiet")

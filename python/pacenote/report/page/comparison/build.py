@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from pacenote.model.comparison import Comparison, FactDifference
 from pacenote.model.finding import Finding, name_tasks
 from pacenote.model.printable import shortened, single_line, whole_line
 from pacenote.report.comparison_differences import shown_differences
-from pacenote.report.comparison_rows import detectable_text, interval_text
+from pacenote.report.comparison_rows import backlog_footnote, detectable_text, interval_text
 from pacenote.report.comparison_texts import (
     amount_text,
     answer_text,
@@ -73,7 +73,7 @@ def build_comparison_page(sources: ComparisonPageSources) -> ReportPage:
     comparison = sources.comparison
     races = compared_races(comparison, SIDES)
     sections = (
-        Section("effects", "Effects", tuple(effect_blocks(comparison, ""))),
+        Section("effects", "Effects", (*effect_blocks(comparison, ""), *backlog_blocks([comparison]))),
         Section("races", "Races", tuple(race_blocks(races, SIDES, is_ordered=bool(order_text(comparison))))),
         Section("limits", "What limits the answer", tuple(finding_blocks(comparison))),
         Section("differences", "What differs", tuple(difference_blocks(comparison, ""))),
@@ -194,6 +194,12 @@ def finding_text(finding: Finding) -> str:
     """Returns a finding in one line, without what to do."""
     text = f"{name_tasks(finding.tasks)}: {finding.text}" if finding.tasks else capitalized(finding.text)
     return whole_line(text)
+
+
+def backlog_blocks(comparisons: Iterable[Comparison]) -> Iterator[Text]:
+    """Yields what the mark of a latency means, once, if effects have it and findings do not explain it."""
+    footnotes = (backlog_footnote(each, each.metrics) for each in comparisons)
+    yield from (Text(sentence(text), "quiet") for text in dict.fromkeys(footnotes) if text)
 
 
 def finding_blocks(comparison: Comparison) -> Iterator[Block]:

@@ -15,6 +15,7 @@ from pacenote.report.comparison_rows import interval_text
 from pacenote.report.experiment import ExperimentReport, build_experiment_report
 from pacenote.report.page.comparison.build import (
     answer_figures,
+    backlog_blocks,
     difference_blocks,
     main_differences,
     race_validity,
@@ -217,8 +218,9 @@ def _sections(
     yield Section("races", "Races", tuple(_race_blocks(result, races)))
     yield Section("limits", "What limits the answer", tuple(_limits(report)))
     yield Section("differences", "What differs", tuple(_differences(sources, shown[:_MOST_CONTENDERS])))
-    notes = tuple(Text(sentence(single_line(note)), "quiet") for note in report.notes)
-    yield Section("notes", "Notes", notes)
+    notes = dict.fromkeys(Text(sentence(single_line(note)), "quiet") for note in report.notes)
+    notes |= dict.fromkeys(backlog_blocks(each for _, _, each in shown[:_MOST_CONTENDERS]))
+    yield Section("notes", "Notes", tuple(notes))
 
 
 def _race_blocks(result: ExperimentResult, races: Sequence[ShownRace]) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from pacenote.model.printable import shortened, single_line, whole_line
 from pacenote.model.trend import MetricTrend, Trend, TrendAnswer, TrendEvent
-from pacenote.report.comparison_rows import change_text, interval_text
+from pacenote.report.comparison_rows import BACKLOG_FOOTNOTE, backlog_mark, change_text, interval_text
 from pacenote.report.comparison_texts import full_metric_name
 from pacenote.report.page.page import (
     Block,
@@ -203,6 +203,8 @@ def _metric_blocks(trend: Trend) -> Iterator[Block]:
     columns = tuple(PageColumn(head, is_number=head in numbers) for head in heads)
     caption = "The newest level of each metric"
     yield PageTable("data-metrics", caption, columns, (RowGroup("", rows),), is_sortable=True)
+    if any(map(backlog_mark, (point for each in trend.metrics for point in each.points))):
+        yield Text(sentence(BACKLOG_FOOTNOTE), "quiet")
     levels = tuple(
         (
             PageCell(full_metric_name(each.metric)),

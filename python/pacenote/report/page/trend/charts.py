@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from pacenote.model.printable import single_line, whole_line
 from pacenote.model.trend import MetricTrend, Trend, TrendPoint
-from pacenote.report.comparison_rows import change_text
+from pacenote.report.comparison_rows import backlog_mark, change_text
 from pacenote.report.comparison_texts import full_metric_name, short_metric_name
 from pacenote.report.page.drawing import (
     Bar,
@@ -173,12 +173,13 @@ def _change_lines(trend: Trend, metric: MetricTrend) -> Iterator[Mark]:
 
 def _dots(trend: Trend, metric: MetricTrend, scale: Scale, *, has_titles: bool) -> Iterator[Mark]:
     for point in metric.points:
-        form: DotForm = "cross" if point.is_outlier else "ring" if point.is_doubtful else "disc"
-        style: MarkStyle = "quiet" if point.is_outlier else "doubtful" if point.is_doubtful else "accent"
+        is_doubtful = point.is_doubtful or point.has_backlog
+        form: DotForm = "cross" if point.is_outlier else "ring" if is_doubtful else "disc"
+        style: MarkStyle = "quiet" if point.is_outlier else "doubtful" if is_doubtful else "accent"
         title = ""
         if has_titles:
             value = f"{format_number(point.value)} {metric.metric.unit}"
-            title = whole_line(f"{race_text(trend, point.race)}: {value}")
+            title = whole_line(f"{race_text(trend, point.race)}: {value} {backlog_mark(point)}")
         yield Dot(_x(trend, point.race), _y(scale, point.value), style, form, title)
 
 
@@ -225,5 +226,6 @@ def _value_cell(point: TrendPoint | None) -> PageCell:
     text = format_number(point.value)
     if point.low is not None and point.high is not None:
         text += f" ({format_number(point.low)}–{format_number(point.high)})"
-    tone: Tone = "quiet" if point.is_outlier else "doubtful" if point.is_doubtful else ""
-    return PageCell(text, point.value, tone)
+    is_doubtful = point.is_doubtful or point.has_backlog
+    tone: Tone = "quiet" if point.is_outlier else "doubtful" if is_doubtful else ""
+    return PageCell(f"{text} {backlog_mark(point)}".rstrip(), point.value, tone)

@@ -13,6 +13,7 @@ from pacenote.model.tune import Knob, TuneAnswer, TuneResult
 from pacenote.report.experiment import ExperimentReport
 from pacenote.report.page.comparison.build import (
     answer_figures,
+    backlog_blocks,
     difference_blocks,
     finding_blocks,
     race_validity,
@@ -153,8 +154,9 @@ def _sections(
         yield Section("limits", "What limits the answer", tuple(finding_blocks(comparison)))
         yield Section("differences", "What differs", tuple(difference_blocks(comparison, "")))
     yield Section("knobs", "Knobs", tuple(_knobs(sources.knobs)))
-    notes = tuple(Text(sentence(single_line(note)), "quiet") for note in report.notes)
-    yield Section("notes", "Notes", notes)
+    notes = dict.fromkeys(Text(sentence(single_line(note)), "quiet") for note in report.notes)
+    notes |= dict.fromkeys(backlog_blocks([comparison] if comparison else []))
+    yield Section("notes", "Notes", tuple(notes))
 
 
 def _baseline(result: TuneResult) -> str:
