@@ -92,3 +92,12 @@ def test_a_validity_rule_fires_is_ruled_out_and_is_not_applicable(name: str) -> 
     assert (silent.state, bool(silent.text)) == ("ruled out", True)
     unknown = answer(name, fires | not_applicable if not_applicable else {})
     assert (unknown.state, bool(unknown.text)) == ("not applicable", True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_rule_says_that_a_race_is_valid(name: str) -> None:
+    """The verdict says so: a rule fires on suspect races as well."""
+    fired = answer(name, CASES[name][0])
+    assert fired.state == "fired"
+    assert "valid" not in fired.text
+    assert "valid" not in fired.title
