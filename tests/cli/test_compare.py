@@ -105,8 +105,8 @@ def test_csv_has_rallys_rows_with_rallys_digits(run):
     assert "50th percentile latency,term,2.5,2.5,0.00000,ms,0.00%" in lines
     assert "Median cumulative indexing time across primary shard,,0.3,0.3,0.00000,min,0.00%" in lines
     full = run("compare", "--baseline=a", "--contender=b", "--report-format=csv-full")[1].splitlines()
-    assert full[0].endswith("Diff %,Role,Verdict,Change,Low,High,Confidence,P,Detectable,Reason")
-    assert any(line.endswith("primary,no verdict,,,,,,,one race each") for line in full)
+    assert full[0].endswith("Diff %,Role,Verdict,Change,Low,High,Confidence,P,Detectable,Reason,Mark")
+    assert any(line.endswith("primary,no verdict,,,,,,,one race each,") for line in full)
 
 
 def test_json_has_the_word_of_every_metric(run, races):

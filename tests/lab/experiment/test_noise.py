@@ -175,15 +175,30 @@ def test_races_under_other_conditions_have_another_key():
         {"data": "restore:a"},
         {"driver_threads": 2},
         {"driver_cpus": "0"},
-        {"driver_scheduling": "normal"},
         {"corpus_documents": 10},
         {"on_error": "abort"},
         {"telemetry": ("jfr",)},
     )
     others = [replace(record, options=replace(record.options, **change)) for change in changes]
     assert len({noise_key(record), *map(noise_key, others)}) == 1 + len(changes)
-    usual = replace(record.options, data="fresh", driver_scheduling="auto", samples="auto")
+    usual = replace(record.options, data="fresh", samples="auto")
     assert noise_key(replace(record, options=usual)) == noise_key(record)
+
+
+def test_the_scheduling_that_the_driver_had_belongs_to_the_key_not_the_one_it_was_asked_for():
+    record = race("a")
+
+    def key(workers, asked, **lost):
+        own = replace(record.options, driver_scheduling=asked)
+        scheduling = {"asked": asked, "workers": workers, **lost}
+        return noise_key(replace(record, options=own, driver={"scheduling": scheduling}))
+
+    assert key("realtime", "auto") == key("realtime", "realtime")
+    assert key("normal", "auto") == key("normal", "normal")
+    lost = key("realtime", "auto", tasks=[{"index": 0, "share": 0.5}])
+    keys = (key("realtime", "auto"), key("short_slice", "auto"), key("normal", "auto"), lost)
+    # Noises that a version stored which did not record it are those of none of these.
+    assert len({*keys, noise_key(record)}) == 5
 
 
 def test_other_experiments_store_no_noise(tmp_path):

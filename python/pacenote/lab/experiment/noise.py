@@ -19,6 +19,7 @@ from pacenote.lab.experiment.primary import chosen_primary
 from pacenote.lab.experiment.progress import MAX_LOST_SHARE
 from pacenote.model.codec import encode
 from pacenote.model.comparison import MetricId
+from pacenote.model.driver_scheduling import obtained_scheduling
 from pacenote.model.experiment import Options
 from pacenote.model.experiment_result import NoiseValue
 from pacenote.model.pacing_options import PacingOptions
@@ -113,7 +114,6 @@ _CONDITIONS: Mapping[str, object] = {
     "on_error": None,
     "driver_threads": 0,
     "driver_cpus": None,
-    "driver_scheduling": "auto",
     "samples": "auto",
     "telemetry": (),
 }
@@ -124,9 +124,10 @@ that earlier versions stored keep their keys.
 
 def noise_key(record: RaceRecord) -> str:
     """Returns the key of a noise: that of the host, the workload, its pacing and conditions, the engine and
-    its configuration.
+    its configuration. What counts of the driver's scheduling is what its threads had: `auto` may get any.
     """
     options = record.options
+    is_recorded = "scheduling" in record.driver
     parts = (
         *(record.environment.host_name, record.track.name, record.challenge, record.track.params),
         *(options.include_tasks, options.exclude_tasks, options.test_mode, options.nodes),
@@ -136,6 +137,7 @@ def noise_key(record: RaceRecord) -> str:
         # Without it, noises that earlier versions stored keep their keys.
         *(() if record.pacing == PacingOptions() else (record.pacing,)),
         *(({"conditions": conditions},) if (conditions := _unusual(options)) else ()),
+        *(({"scheduling": obtained_scheduling(record.driver, record.tasks)},) if is_recorded else ()),
     )
     return _digest(json.dumps(encode(parts), sort_keys=True, default=str))
 
