@@ -4,11 +4,16 @@ import pytest
 from msgspec.structs import replace
 
 from compare.races import unserved
+from pacenote.compare.groups import compare_groups
+from pacenote.lab.tune.measure import measured
+from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.headline import headline, slowest_task
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
+from pacenote.model.tune import TuneObjective
 from pacenote.model.warmup_backlog import (
+    MISSED_ADVICE,
     backlog_advice,
     backlog_text,
     drain_text,
@@ -17,6 +22,8 @@ from pacenote.model.warmup_backlog import (
     unmarked_backlog_text,
     unused_drain_text,
 )
+from pacenote.report.page.race import tasks
+from pacenote.report.screen import task_tables
 from pacenote.report.summary import build_report
 from support.records import judged, paced, record, task, times
 
@@ -40,6 +47,31 @@ def test_a_race_is_suspect_and_says_how_long_the_warm_up_should_be():
     )
     (finding,) = race.verdict.findings
     assert (finding.cause, finding.doubtful_from) == ("track", None)
+
+
+def test_no_output_advises_a_longer_warm_up_if_the_target_was_missed():
+    """A task that cannot keep its rate never catches up."""
+    slow = replace(delayed(), task="term", window_s=10.0, window_operations=500)
+    missed = record(tasks=(slow,), targets={"term": TargetRate(1000.0, "ops", 1000.0)})
+    kept = replace(missed, targets={"term": TargetRate(50.0, "ops", 50.0)})
+    options = ComparisonOptions(primary=("p99-latency:term",))
+
+    def outputs(race):
+        yield "; ".join(note.text for note in build_report(race).notes)
+        yield "; ".join(task_tables.footnotes(race, race.tasks))
+        yield "; ".join(tasks.backlog_notes(race, race.tasks))
+        compared = [[ComparedRace(race)], [ComparedRace(replace(race, race_id="b"))]]
+        yield "; ".join(map(str, compare_groups(*compared, options).findings))
+        yield measured(race, TuneObjective("p99-latency:term"), []).problem
+
+    for with_missed, with_kept in zip(outputs(missed), outputs(kept), strict=True):
+        assert MISSED_ADVICE in with_missed
+        assert "at least 13 s" not in with_missed
+        assert "longer warm-up" not in with_missed
+        assert MISSED_ADVICE not in with_kept
+        assert any(
+            advice in with_kept for advice in ("at least 13 s", "longer warm-up", "lengthen the warm-up")
+        )
 
 
 def test_up_to_one_percent_is_no_finding():

@@ -48,10 +48,11 @@ from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.user_tags import tag_texts
-from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON
+from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON, MISSED_ADVICE
 from pacenote.stats.effect import log_ratio
 from pacenote.stats.student import t_quantile
 from pacenote.units import format_change, format_count
+from pacenote.verdict.determine import missed_targets
 
 _DRIFT_CONFIDENCE = 0.99
 """Confidence with which a drift is told from noise."""
@@ -352,14 +353,16 @@ def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
     """Yields of which tasks that decide latency cannot, as it includes the backlog of a warm-up."""
     every = list(measured)
     primary = {each.metric.metric.task for each in every if each.metric.role == "primary"}
-    tasks = dict.fromkeys(
-        each.metric.metric.task
-        for each in every
-        if each.metric.metric.task in primary and each.has_backlog and not each.is_void
-    )
-    if tasks:
-        text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
-        yield Finding(text, "track", "use a longer warm-up", tuple(tasks))
+    tasks_of: dict[str, dict[str, None]] = {}
+    for each in every:
+        task = each.metric.metric.task
+        if task in primary and each.has_backlog and not each.is_void:
+            missed = (result.task for race in each.races.all for result in missed_targets(race.record))
+            advice = MISSED_ADVICE if task in missed else "use a longer warm-up"
+            tasks_of.setdefault(advice, {})[task] = None
+    text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
+    for advice, tasks in tasks_of.items():
+        yield Finding(text, "track", advice, tuple(tasks))
 
 
 def _too_few_samples(measured: Iterable[Measured]) -> Iterator[Finding]:

@@ -23,6 +23,9 @@ BACKLOG_MARK = "§"
 BACKLOG_REASON = "latency includes the backlog of the warm-up"
 """Says why a latency does not decide."""
 
+MISSED_ADVICE = "remove what made it miss its target rate: no warm-up is long enough for that"
+"""What to do about the backlog of a task that missed its target rate."""
+
 _LARGEST = 100.0
 """The percentile that is the largest value."""
 
@@ -105,8 +108,12 @@ def unused_drain_text(record: RaceRecord) -> str:
     return "--warmup-drain had no effect: no task has both a warm-up and a known rate"
 
 
-def backlog_advice(task: TaskResult) -> str:
-    """Returns how long the warm-up of a task should have been."""
+def backlog_advice(task: TaskResult, *, misses_target: bool = False) -> str:
+    """Returns how long the warm-up of a task should have been, unless it missed its target rate: one that
+    cannot keep its rate never catches up, however long its warm-up is.
+    """
+    if misses_target:
+        return MISSED_ADVICE
     backlog = task.warmup_backlog
     if not backlog.gone or backlog.until_s is None:
         return "use a lower rate, more clients or a much longer warm-up"

@@ -35,6 +35,7 @@ from pacenote.model.warmup_backlog import (
 from pacenote.report.rows import SHORT_WINDOW_MARK, UNSUPPORTED_MARK, Note, Row
 from pacenote.report.starting_state_notes import starting_state_lines
 from pacenote.units import format_bytes, format_count, format_number, format_rate
+from pacenote.verdict.determine import missed_targets
 from pacenote.verdict.driver_health import (
     MACHINE_USE,
     ClockStep,
@@ -261,7 +262,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if text := _waited_text(task):
         yield Note("Warning", text, name)
     if text := backlog_text(task):
-        yield Note("Warning", f"{text}: {backlog_advice(task)}", name)
+        advice = backlog_advice(task, misses_target=task in missed_targets(record))
+        yield Note("Warning", f"{text}: {advice}", name)
     for text in (unmarked_backlog_text(task), drain_text(task)):
         if text:
             yield Note("Warm-up", text, name)

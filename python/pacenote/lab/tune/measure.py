@@ -20,9 +20,10 @@ from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective, TunePlan
 from pacenote.model.unserved import ENDLESS_REASON
-from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.model.warmup_backlog import BACKLOG_REASON, MISSED_ADVICE
 from pacenote.stats.absolute_effect import OperationCount
 from pacenote.stats.one_sided import CONFIDENCE, error_rate_bounds
+from pacenote.verdict.determine import missed_targets
 from pacenote.verdict.outside_disturbances import outside_disturbance
 
 _CONSTRAINT = re.compile(r"\s*+([^<>\s]++)\s*+([<>]=?)\s*+(\d++(?:\.\d++)?)\s*+([^\s\d]*+)\s*+")
@@ -126,9 +127,9 @@ def measured(
         if doubt := _own_doubt(record, metric):
             return RaceMeasures(problem=f"{name} of race {record.race_id} is doubtful: {doubt}")
         if datum.has_backlog:
-            return RaceMeasures(
-                problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; lengthen the warm-up"
-            )
+            missed = [task.task for task in missed_targets(record)]
+            advice = MISSED_ADVICE if metric.task in missed else "lengthen the warm-up"
+            return RaceMeasures(problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; {advice}")
         if datum.is_endless:
             return RaceMeasures(problem=f"{name} of race {record.race_id}: {ENDLESS_REASON}")
         if datum.samples_needed:

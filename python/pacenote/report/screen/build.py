@@ -82,7 +82,7 @@ def build_screen(record: RaceRecord, location: RaceLocation, evidence: RaceEvide
         tables=task_tables(record, reported, timeline),
         footnotes=(
             *returned_numbers(record, reported),
-            *footnotes(reported, timeline),
+            *footnotes(record, reported, timeline),
             *race_notes(record),
         ),
         paragraphs=tuple(paragraph for paragraph in paragraphs if paragraph.groups),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from pacenote.figures.percentiles import TABLE_PERCENTILES
 from pacenote.model.printable import single_line
@@ -27,7 +27,7 @@ from pacenote.report.screen.sparkline import sparkline
 from pacenote.report.screen.task_trend import TREND_BARS, trend
 from pacenote.report.task_line import TaskLine, task_line
 from pacenote.units import format_range, format_rate, format_seconds
-from pacenote.verdict.determine import targets_not_kept
+from pacenote.verdict.determine import missed_targets, targets_not_kept
 
 UNSTEADY_MARK = "~"
 """Marks a task that became faster or slower while it was measured."""
@@ -75,14 +75,16 @@ def task_tables(
     return tuple(_table(title, tasks, marks) for title, tasks in groups if tasks)
 
 
-def footnotes(reported: Sequence[TaskResult], timeline: RaceTimeline | None = None) -> tuple[str, ...]:
+def footnotes(
+    record: RaceRecord, reported: Sequence[TaskResult], timeline: RaceTimeline | None = None
+) -> tuple[str, ...]:
     """Returns explanations of the marks that occur in the tables."""
     tasks = [task for task in reported if not runs_once(task)]
     return (
         *_trend_note(tasks, timeline),
         *_unsupported_note(tasks),
         *_short_note(tasks),
-        *_backlog_notes(tasks),
+        *_backlog_notes(tasks, missed_targets(record)),
         *_unsteady_note(tasks),
         *_waiting_note(tasks),
     )
@@ -217,10 +219,11 @@ def _short_note(tasks: Sequence[TaskResult]) -> Iterator[str]:
         yield f"{SHORT_WINDOW_MARK} measured for less than a second: the rate is extrapolated"
 
 
-def _backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
+def _backlog_notes(tasks: Sequence[TaskResult], missed: Collection[TaskResult]) -> Iterator[str]:
     for task in tasks:
         if text := backlog_text(task):
-            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {backlog_advice(task)}"
+            advice = backlog_advice(task, misses_target=task in missed)
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {advice}"
         for text in (unmarked_backlog_text(task), drain_text(task)):
             if text:
                 yield f"{single_line(task.task)}: {text}"

@@ -199,7 +199,7 @@ def _tasks(record: RaceRecord) -> Iterator[Block]:
     yield tasks.task_table(record, reported)
     yield Text(tasks.NOTE, "quiet")
     yield from (Text(text) for text in returned_numbers(record, reported))
-    yield from (Text(note) for note in tasks.backlog_notes(reported))
+    yield from (Text(note) for note in tasks.backlog_notes(record, reported))
     yield from (Text(f"{note}.") for note in race_notes(record))
     shown = {task.task for task in reported}
     hidden = [single_line(task.task) for task in record.tasks if task.task not in shown]

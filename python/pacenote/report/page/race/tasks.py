@@ -30,7 +30,7 @@ from pacenote.report.screen.imported import COLUMNS, FOOTNOTE, imported_tables
 from pacenote.report.screen.screen import TaskTable
 from pacenote.report.task_line import TaskLine, percentile_text, task_line
 from pacenote.units import format_count, format_rate, format_seconds
-from pacenote.verdict.determine import targets_not_kept
+from pacenote.verdict.determine import missed_targets, targets_not_kept
 
 TASKS = "data-tasks"
 """Id of the table of tasks."""
@@ -121,13 +121,15 @@ def _marked(latency: PageCell, task: TaskResult, q: float) -> PageCell:
     return replace(latency, text=f"{latency.text} {BACKLOG_MARK}", tone="doubtful")
 
 
-def backlog_notes(tasks: Sequence[TaskResult]) -> Iterator[str]:
+def backlog_notes(record: RaceRecord, tasks: Sequence[TaskResult]) -> Iterator[str]:
     """Yields explanations of latencies that include the backlog of the warm-up, of backlogs that mark none,
     and of windows that waited for it.
     """
+    missed = missed_targets(record)
     for task in tasks:
         if text := backlog_text(task):
-            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {backlog_advice(task)}."
+            advice = backlog_advice(task, misses_target=task in missed)
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {advice}."
         for text in (unmarked_backlog_text(task), drain_text(task)):
             if text:
                 yield f"{single_line(task.task)}: {text}."
