@@ -354,10 +354,11 @@ def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
     every = list(measured)
     primary = {each.metric.metric.task for each in every if each.metric.role == "primary"}
     tasks_of: dict[str, dict[str, None]] = {}
-    for each in every:
-        task = each.metric.metric.task
-        if task in primary and each.has_backlog and not each.is_void:
-            missed = (result.task for race in each.races.all for result in missed_targets(race.record))
+    for measurement in every:
+        task = measurement.metric.metric.task
+        if task in primary and measurement.has_backlog and not measurement.is_void:
+            records = [race.record for race in measurement.races.all]
+            missed = {result.task for record in records for result in missed_targets(record)}
             advice = MISSED_ADVICE if task in missed else "use a longer warm-up"
             tasks_of.setdefault(advice, {})[task] = None
     text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
