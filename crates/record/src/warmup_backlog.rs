@@ -45,6 +45,12 @@ pub struct WarmupBacklog {
     pub last_due_ns: u64,
     /// The largest number of them that one client has begun.
     pub most_of_client: u64,
+    /// The largest number of operations that one client has begun and that the warm-up had delayed, or that belong to it
+    /// only because the window waited.
+    pub most_of_client_with_drained: u64,
+    /// The largest number of operations that one client has begun and that belong to the warm-up only because the window
+    /// waited.
+    pub most_drained: u64,
     /// Position of the last of them in the schedule that the clients share, from 1, warm-up included; 0 if each client
     /// has its own. Not all operations before it have waited.
     pub last_position: u64,
@@ -251,6 +257,9 @@ impl WarmupBacklog {
     /// Adds a client that has ended.
     pub fn add_client(&mut self, client: ClientBacklogEnd) {
         self.most_of_client = self.most_of_client.max(client.delayed);
+        self.most_of_client_with_drained =
+            self.most_of_client_with_drained.max(client.delayed + client.drained);
+        self.most_drained = self.most_drained.max(client.drained);
         self.clients_behind += u32::from(client.is_behind);
         self.last_position = self.last_position.max(client.last_position);
         self.drained += client.drained;
@@ -264,6 +273,9 @@ impl WarmupBacklog {
         self.delayed += engine.operations;
         self.last_due_ns = self.last_due_ns.max(engine.last_due_ns);
         self.most_of_client = self.most_of_client.max(engine.most_of_client);
+        // Which client drained how many is not known here: no client began more than both together.
+        self.most_of_client_with_drained =
+            self.most_of_client_with_drained.max(engine.most_of_client + self.most_drained);
         self.last_position = self.last_position.max(warmup + engine.due_until);
         self.clients_behind += u32::from(!engine.gone);
     }
@@ -278,7 +290,8 @@ impl WarmupBacklog {
         let iterations = if open_loop {
             self.last_position.div_ceil(clients)
         } else {
-            warmup.div_ceil(clients) + self.most_of_client
+            // The drained ones are counted for the client that has most of all, not for a mean one.
+            warmup.saturating_sub(self.drained).div_ceil(clients) + self.most_of_client_with_drained
         };
         WarmupBacklogSummary {
             delayed: self.delayed,
@@ -303,6 +316,9 @@ impl AddAssign for WarmupBacklog {
         self.delayed += other.delayed;
         self.last_due_ns = self.last_due_ns.max(other.last_due_ns);
         self.most_of_client = self.most_of_client.max(other.most_of_client);
+        self.most_of_client_with_drained =
+            self.most_of_client_with_drained.max(other.most_of_client_with_drained);
+        self.most_drained = self.most_drained.max(other.most_drained);
         self.last_position = self.last_position.max(other.last_position);
         self.clients_behind += other.clients_behind;
         self.drained += other.drained;
@@ -473,5 +489,23 @@ mod tests {
         // Four clients share 20 operations of the warm-up and 21 that follow, of which not all have waited.
         assert_eq!(backlog.summary(shared).iterations, Some(11));
         assert_eq!(backlog.summary(context(100)).iterations, None);
+    }
+
+    #[test]
+    fn iterations_contain_what_the_slowest_client_drained_not_the_mean_of_all() {
+        let ended = ClientBacklogEnd::default();
+        let mut backlog = WarmupBacklog::default();
+        (0..6).for_each(|due_ns| backlog.add_operation(due_ns));
+        backlog.add_client(ClientBacklogEnd { delayed: 4, drained: 40, ..ended });
+        let mut other = WarmupBacklog::default();
+        other.add_client(ClientBacklogEnd { delayed: 2, drained: 4, ..ended });
+        backlog += other;
+        // Four clients had five planned iterations each before the 44 that were drained.
+        let by_count = BacklogContext { warmup: 20 + 44, is_timed: false, ..context(100) };
+        assert_eq!(backlog.summary(by_count).iterations, Some(5 + 40 + 4));
+        let engine =
+            EngineBacklog { operations: 9, most_of_client: 6, gone: true, ..EngineBacklog::default() };
+        let in_engine = BacklogContext { in_engine: Some(&engine), ..by_count };
+        assert_eq!(backlog.summary(in_engine).iterations, Some(5 + 40 + 6));
     }
 }

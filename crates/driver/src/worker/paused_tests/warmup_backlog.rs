@@ -34,8 +34,13 @@ fn waited(recorded: &Recorded) -> usize {
 #[test]
 fn operations_that_wait_for_the_warm_up_in_a_chain_are_delayed_by_it() {
     let recorded = Simulation::new(&plan(&[with_warmup(1)]), slow_first).run();
-    let expected =
-        WarmupBacklog { delayed: 19, last_due_ns: 280 * MS, most_of_client: 19, ..WarmupBacklog::default() };
+    let expected = WarmupBacklog {
+        delayed: 19,
+        last_due_ns: 280 * MS,
+        most_of_client: 19,
+        most_of_client_with_drained: 19,
+        ..WarmupBacklog::default()
+    };
     assert_eq!((backlog(&recorded), waited(&recorded)), (expected, 19));
     let without_warmup = timed(paced("search", 1, 10 * MS, 1), 0, SECOND);
     let recorded = Simulation::new(&plan(&[without_warmup]), slow_first).run();
@@ -67,8 +72,13 @@ fn a_client_with_its_own_schedule_is_delayed_by_itself_only() {
         if attempt.id.client_number == 0 { slow_first(attempt) } else { Response::success(5 * MS) }
     };
     let recorded = Simulation::new(&plan(&[with_warmup(2)]), script).run();
-    let expected =
-        WarmupBacklog { delayed: 5, last_due_ns: 180 * MS, most_of_client: 5, ..WarmupBacklog::default() };
+    let expected = WarmupBacklog {
+        delayed: 5,
+        last_due_ns: 180 * MS,
+        most_of_client: 5,
+        most_of_client_with_drained: 5,
+        ..WarmupBacklog::default()
+    };
     assert_eq!(backlog(&recorded), expected);
 }
 
