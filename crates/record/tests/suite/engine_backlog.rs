@@ -195,6 +195,7 @@ fn a_queue_that_an_engine_always_has_is_seldom_marked() {
 /// prints them.
 #[test]
 #[ignore = "simulates 14,400 races, five minutes in a release build, for a table of the documentation"]
+#[allow(clippy::print_stdout, reason = "the table is its result")]
 fn shares_of_races_that_are_marked_by_chance() {
     for load in [0.3, 0.5, 0.7, 0.8, 0.9, 0.95] {
         let mut counts = Vec::new();
