@@ -12,7 +12,7 @@
 //! | `sample.rs` | [`Sample`]: the measurements of one operation; [`ErrorClass`] |
 //! | `failure.rs` | [`Failure`], [`FailureGroup`]: failures with their count, first and last time, and an example |
 //! | `histogram.rs` | [`DurationHistogram`]: the configuration of all histograms, merging, values at ranks, encoding |
-//! | `window.rs` | [`MeasuredWindow`]: which work counts for throughput |
+//! | `window.rs`, `window_counts.rs` | [`MeasuredWindow`]: which work counts for throughput, and how much that is |
 //! | `operation_stats.rs` | [`OperationStats`]: counts and histograms of operations; [`SecondStats`]: those of one second |
 //! | `catalog.rs` | [`TaskInfo`]: names of tasks and operations, by their numbers |
 //! | `recorder/` | [`Recorder`]: one per worker |
@@ -32,6 +32,7 @@
 //! | `table_file.rs` | [`TableFile`]: a Parquet file with any columns, for exports |
 //! | `overhead.rs` | [`ClientOverhead`]: what the clients of a task did besides its operations |
 //! | `client_span.rs` | [`ClientSpan`]: when a client was in a task |
+//! | `surplus.rs` | what a window did beyond its own schedule, because the warm-up left it |
 //! | `unsent.rs` | [`UnsentOperations`]: operations that were due, but did not begin |
 //! | `error.rs`, `units.rs` | [`RecordError`]; conversion of nanoseconds to other units |
 //!
@@ -66,6 +67,7 @@ mod sample;
 mod sample_reader;
 mod sender;
 mod stretches;
+mod surplus;
 mod table_file;
 mod telemetry;
 mod telemetry_cut;
@@ -75,6 +77,7 @@ mod units;
 mod unsent;
 mod warmup_backlog;
 mod window;
+mod window_counts;
 
 pub use arrivals::{TaskArrivals, arrivals};
 pub use buffers::{BufferPool, LostSamples, MissingSamples, RetentionPolicy, SampleDecision};

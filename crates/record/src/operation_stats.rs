@@ -74,6 +74,8 @@ pub struct OperationCounts {
     pub window_ended: u64,
     /// The part of `window_ended` that succeeded.
     pub window_succeeded: u64,
+    /// The part of `ended` that was due before a planned window.
+    pub due_before_window: u64,
     /// When the first operation was due that ended within the measured window, in nanoseconds since the task began;
     /// `u64::MAX` if there is none with a due time.
     pub window_first_due_ns: u64,
@@ -109,6 +111,7 @@ impl Default for OperationCounts {
             window_failed_weight: 0,
             window_ended: 0,
             window_succeeded: 0,
+            due_before_window: 0,
             window_first_due_ns: u64::MAX,
             window_last_due_ns: None,
             retries: 0,
@@ -154,6 +157,18 @@ impl OperationCounts {
         }
     }
 
+    /// Returns the time that the schedule gives to the operations of the window, in nanoseconds; `end_ns` is when they
+    /// have had their time, or 0 if only the due times are known.
+    pub(crate) fn due_span_ns(&self, end_ns: u64) -> u64 {
+        let Some(last_ns) = self.window_last_due_ns else { return 0 };
+        if end_ns > 0 {
+            return end_ns.saturating_sub(self.window_first_due_ns);
+        }
+        // n operations have n - 1 intervals between them, and need n.
+        let between_ns = last_ns.saturating_sub(self.window_first_due_ns);
+        between_ns.saturating_add(between_ns / self.window_ended.saturating_sub(1).max(1))
+    }
+
     /// Returns the fraction of operations that failed, or `None` if there are no operations.
     #[must_use]
     pub fn error_rate(&self) -> Option<f64> {
@@ -178,6 +193,7 @@ impl OperationCounts {
         self.window_failed_weight = self.window_failed_weight.saturating_add(other.window_failed_weight);
         self.window_ended += other.window_ended;
         self.window_succeeded += other.window_succeeded;
+        self.due_before_window += other.due_before_window;
         self.window_first_due_ns = self.window_first_due_ns.min(other.window_first_due_ns);
         self.window_last_due_ns = self.window_last_due_ns.max(other.window_last_due_ns);
         self.retries += other.retries;
@@ -222,6 +238,7 @@ impl OperationStats {
     /// Adds one operation; `window` is the measured window of the task.
     pub fn add(&mut self, sample: &Sample, window: MeasuredWindow) {
         self.counts.add(sample);
+        self.counts.due_before_window += u64::from(window.begins_after_due(sample));
         if window.contains(sample) {
             self.counts.add_to_window(sample);
         }

@@ -7,14 +7,8 @@ use serde::Serialize;
 
 use crate::flights::EngineBacklog;
 use crate::histogram::DurationHistogram;
+use crate::surplus::{MARKED_SHARE, MIN_MARKED, Surplus};
 use crate::units::seconds;
-
-/// Highest share of the measured operations that the warm-up may delay before latency is marked: above it, they decide
-/// the 99th percentile.
-const MARKED_SHARE: f64 = 0.01;
-
-/// Fewest delayed operations that mark latency.
-const MIN_MARKED: u64 = 5;
 
 /// How many times as large as without the delayed operations a figure of latency must be before latency is marked.
 const MARKED_EFFECT: f64 = 1.1;
@@ -133,6 +127,11 @@ pub struct WarmupBacklogSummary {
     pub from_quantile: Option<f64>,
     /// How the window waited for the backlog; `null` if it did not.
     pub drain: Option<DrainSummary>,
+    /// By how many operations the throughput of the window exceeds its own schedule, because the warm-up left them.
+    pub surplus: u64,
+    /// Whether throughput is marked: they are at least five and more than 1 % of the operations of the window, and more
+    /// than the number of those that wait or are in flight differs by chance.
+    pub throughput_marked: bool,
 }
 
 /// The operations of a task to which its backlog is compared.
@@ -160,6 +159,8 @@ pub(crate) struct BacklogContext<'a> {
     pub in_engine: Option<&'a EngineBacklog>,
     /// The window, if it waited for the backlog.
     pub drained_window: Option<DrainedWindow>,
+    /// What the window did beyond its own schedule.
+    pub surplus: Surplus,
 }
 
 impl BacklogContext<'_> {
@@ -302,6 +303,8 @@ impl WarmupBacklog {
             marked: context.is_marked(self.delayed),
             effect: context.effect(),
             from_quantile: context.lowest_decided_quantile(self.delayed),
+            surplus: context.surplus.operations,
+            throughput_marked: context.surplus.is_marked(),
             drain: drained_window.map(|DrainedWindow { begin_ns, gave_up }| DrainSummary {
                 window_from_s: (measured > 0).then(|| seconds(begin_ns)),
                 operations: self.drained,
@@ -342,6 +345,7 @@ mod tests {
             delayed_latency: None,
             in_engine: None,
             drained_window: None,
+            surplus: Surplus::default(),
         }
     }
 

@@ -42,6 +42,12 @@ impl MeasuredWindow {
         }
     }
 
+    /// Returns whether the schedule of an operation asked for it before a planned window.
+    pub(crate) fn begins_after_due(self, sample: &Sample) -> bool {
+        let Self::Time { begin_ns, .. } = self else { return false };
+        sample.times.paced && sample.times.due_ns < begin_ns
+    }
+
     /// Returns whether the work of an operation counts.
     pub(crate) fn contains(self, sample: &Sample) -> bool {
         match self {

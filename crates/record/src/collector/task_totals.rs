@@ -22,9 +22,11 @@ use crate::result::{
 };
 use crate::sample::{SampleType, Traffic};
 use crate::stretches::{Kind, Stretches};
+use crate::surplus::Surplus;
 use crate::units::{SECOND_NS, ms, seconds};
 use crate::unsent::UnsentOperations;
 use crate::warmup_backlog::{BacklogContext, DrainedWindow, WarmupBacklog, WarmupBacklogSummary};
+use crate::window_counts::WindowCounts;
 
 /// Everything recorded for one task.
 #[derive(Debug)]
@@ -80,24 +82,6 @@ struct RecentSecond {
 
 /// Most work that a result states: what fits into a signed integer, as in the tables. A plug-in may return any weight.
 const MAX_WORK: u64 = i64::MAX as u64;
-
-/// What was done in the measured window of a task.
-struct WindowCounts {
-    /// Number of operations, whatever their outcome.
-    operations: u64,
-    /// The part of them that succeeded.
-    succeeded: u64,
-    /// Work done, in the task's unit.
-    weight: u64,
-}
-
-impl WindowCounts {
-    /// Returns what ended within the window.
-    fn within(counts: &OperationCounts) -> Self {
-        let OperationCounts { window_ended, window_succeeded, window_weight, .. } = *counts;
-        Self { operations: window_ended, succeeded: window_succeeded, weight: window_weight }
-    }
-}
 
 impl RecentSecond {
     fn new() -> Result<Self, RecordError> {
@@ -429,7 +413,34 @@ impl TaskTotals {
             delayed_latency: delayed_latency.as_ref().or(self.delayed_latency.as_ref()),
             in_engine: in_engine.as_ref(),
             drained_window: self.drained_window,
+            surplus: self.surplus(),
         })
+    }
+
+    /// Returns what the window did beyond its own schedule, because the warm-up had left it.
+    fn surplus(&self) -> Surplus {
+        if !self.info.paced || self.warmup_begun == 0 {
+            return Surplus::default();
+        }
+        let measured = &self.stats[SampleType::Measured.index()];
+        let (counts, done) = (&measured.counts, self.window_counts().operations);
+        let Range { start, end } = self.window_ns();
+        let window_ns = end.saturating_sub(start);
+        let surplus = if self.planned_end_ns().is_some() {
+            let begun = (counts.ended + self.unanswered_measured()).saturating_sub(counts.due_before_window);
+            Surplus::of_counts(done, begun.saturating_add(self.unsent.measured()))
+        } else {
+            let schedule_ns = counts.due_span_ns(self.scheduled_end_ns(counts));
+            Surplus::of_times(done, window_ns, schedule_ns)
+        };
+        let waited_ns = measured.latency.as_ref().map_or(0.0, DurationHistogram::total_ns);
+        Surplus { open: waited_ns / window_ns.max(1) as f64, ..surplus }
+    }
+
+    /// Returns how many measured operations began and were not answered.
+    fn unanswered_measured(&self) -> u64 {
+        let measured = &self.stats[SampleType::Measured.index()].counts;
+        self.begun.saturating_sub(self.warmup_begun + measured.ended)
     }
 
     /// Returns for how long clients were absent from the measured window, in nanoseconds, summed over them.
@@ -532,8 +543,8 @@ impl TaskTotals {
     /// or not sent, above all others.
     fn latency_with_failures(&self) -> Vec<CensoredPercentile> {
         let measured = &self.stats[SampleType::Measured.index()];
-        let unanswered = self.begun.saturating_sub(self.warmup_begun + measured.counts.ended);
-        let endless = (measured.counts.failed + unanswered).saturating_add(self.unsent.measured());
+        let endless =
+            (measured.counts.failed + self.unanswered_measured()).saturating_add(self.unsent.measured());
         let latency = measured.latency.as_ref();
         latency.map_or_else(Vec::new, |latency| CensoredPercentile::all(latency, endless))
     }

@@ -1,6 +1,9 @@
 //! The begin and the end of measured windows.
 
-use pacenote_record::{EndedBy, MeasuredWindow, Sample, SampleType, TaskInfo, Throughput};
+use pacenote_record::{
+    DrainedWindow, EndedBy, MeasuredWindow, Sample, SampleType, TaskInfo, TaskResult, Throughput,
+    UnsentOperations,
+};
 
 use crate::support::{MS, Race, SECOND, end, info, paced, record, sample, weighing};
 
@@ -160,5 +163,93 @@ fn a_window_that_begins_with_a_backlog_ends_with_the_schedule() {
         let throughput = result.throughput.unwrap();
         assert!((throughput.mean - rate).abs() < 1e-9, "{throughput:?}");
         assert!(throughput.min > 0.0, "{throughput:?}");
+    }
+}
+
+/// Records 400 operations per second with a warm-up of 2 s and a window of 8 s. The engine answers nothing in the first
+/// `stall_ms`, and one operation at a time from then on, in `service_us`.
+fn after_a_stall(stall_ms: u64, service_us: u64, waited_until_ms: Option<u64>) -> TaskResult {
+    let (warmup_ns, end_ns) = (2 * SECOND, 10 * SECOND);
+    let info = TaskInfo { warmup_ns: Some(warmup_ns), end_ns: Some(end_ns), paced: true, ..info() };
+    let mut race = Race::new(info, 1);
+    let mut recorder = race.recorder_of(true, MeasuredWindow::Time { begin_ns: warmup_ns, end_ns });
+    let begin_ns = waited_until_ms.map(|begin_ms| begin_ms * MS);
+    if let Some(begin_ns) = begin_ns {
+        recorder.begin_window(0, DrainedWindow { begin_ns, gave_up: true });
+    }
+    let (mut free, mut sent_count) = (stall_ms * MS, 0);
+    for due in (0..4000).map(|number| number * MS * 5 / 2) {
+        let sent = free.max(due);
+        if sent >= end_ns {
+            break;
+        }
+        // What begins after a window that waited no longer is measured, whenever it was due.
+        let is_warmup = begin_ns.map_or(due < warmup_ns, |begin_ns| due < warmup_ns || sent < begin_ns);
+        let sample_type = if is_warmup { SampleType::Warmup } else { SampleType::Measured };
+        let one = Sample { sample_type, ..weighing(1, sample(sent, sent + service_us * 1000)) };
+        record(&mut recorder, paced(due, free, one));
+        (free, sent_count) = (one.times.done_ns, sent_count + 1);
+    }
+    let unsent = UnsentOperations { total: 4000 - sent_count, warmup: 0 };
+    recorder.leave_unsent(0, unsent);
+    end(&mut recorder, EndedBy::Time, sent_count);
+    race.result()
+}
+
+/// 800 operations are left by the warm-up. An engine that is always busy does what it can, and its throughput is that,
+/// whether or not some of it was due before; one that works them off does the work of two schedules.
+#[test]
+fn throughput_is_marked_if_the_window_did_more_than_was_due_in_it() {
+    for (stall_ms, service_us, rate, surplus, is_marked) in [
+        // No stall, one that is worked off at once, and one that takes nearly all of the window.
+        (0, 1000, 400.0, 0, false),
+        (2000, 500, 500.0, 800, true),
+        (2000, 2040, 490.0, 721, true),
+        // Always busy: the queue becomes longer, and stays.
+        (0, 3000, 333.3, 0, false),
+        (2000, 2500, 400.0, 0, false),
+    ] {
+        let result = after_a_stall(stall_ms, service_us, None);
+        let (backlog, throughput) = (result.warmup_backlog, result.throughput.unwrap());
+        assert!((throughput.mean - rate).abs() < 0.5, "{throughput:?}");
+        assert_eq!(backlog.throughput_marked, is_marked, "{stall_ms} {service_us} {backlog:?}");
+        assert!(backlog.surplus.abs_diff(surplus) <= 2, "{stall_ms} {service_us} {backlog:?}");
+    }
+}
+
+/// The window begins halfway although the backlog is not gone: what is measured was due before.
+#[test]
+fn operations_that_were_due_before_a_window_that_waited_in_vain_are_a_surplus() {
+    let result = after_a_stall(3500, 1500, Some(5000));
+    let drain = result.warmup_backlog.drain.unwrap();
+    assert!(drain.gave_up && (result.window_from_s - 5.0).abs() < 1e-9, "{drain:?}");
+    // 1,400 are left at 3.5 s. At 5 s, 1,000 are done and 1,000 are left, which is the surplus of the window.
+    assert!(result.warmup_backlog.surplus.abs_diff(1000) <= 2, "{:?}", result.warmup_backlog);
+    assert!(result.warmup_backlog.throughput_marked);
+}
+
+/// The window of iterations begins with its first request, and is shorter than their schedule if they are sent late.
+#[test]
+fn iterations_that_fill_less_time_than_their_schedule_have_a_surplus() {
+    for (warmup, interval_ns, stall_ms, surplus) in [
+        (10, Some(100 * MS), 2500, 15),
+        (10, None, 2500, 15),
+        (10, Some(100 * MS), 0, 0),
+        // Without a warm-up, all that waited is measured.
+        (0, Some(100 * MS), 2500, 0),
+    ] {
+        let mut race = Race::new(TaskInfo { interval_ns, paced: true, ..info() }, 1);
+        let mut recorder = race.recorder(true);
+        for number in 0..100_u64 {
+            let due = number * 100 * MS;
+            let sent = due.max(stall_ms * MS + number * MS);
+            let sample_type = if number < warmup { SampleType::Warmup } else { SampleType::Measured };
+            let one = Sample { sample_type, ..weighing(1, sample(sent, sent + MS)) };
+            record(&mut recorder, paced(due, sent, one));
+        }
+        end(&mut recorder, EndedBy::Iterations, 100);
+        let backlog = race.result().warmup_backlog;
+        assert!(backlog.surplus.abs_diff(surplus) <= 1, "{warmup} {interval_ns:?} {stall_ms} {backlog:?}");
+        assert_eq!(backlog.throughput_marked, surplus > 0);
     }
 }

@@ -53,6 +53,34 @@ fn operations_that_wait_for_a_slow_warm_up_are_counted() {
     }
 }
 
+/// At 400/s, 800 operations wait when the warm-up ends, and the engine then answers at once.
+#[test]
+fn throughput_that_exceeds_the_target_rate_for_what_the_warm_up_left_is_marked() {
+    for (open_loop, first_ms) in [(false, 2000), (true, 2000), (false, 0)] {
+        let server = Server::start(move |_, before| {
+            Answer::from(success_response()).after(Duration::from_millis(if before < 2 {
+                first_ms
+            } else {
+                0
+            }))
+        });
+        let mut task = paced("search", 2, 400.0, (2.0, 4.0));
+        task["open_loop"] = open_loop.into();
+        let finished = run(&plan(server.port, &[task]));
+        let result = finished.task("search");
+        let ended = |sample: &&Sample| (2_000 * MS..6_000 * MS).contains(&sample.done);
+        let done = finished.samples.iter().filter(ended).count() as u64;
+        assert_eq!(result.window_operations, done);
+        let due = finished.samples.iter().filter(|sample| !sample.warmup).count() as u64;
+        let unsent = result.operation_totals.unsent;
+        let backlog = result.warmup_backlog;
+        assert_eq!(backlog.surplus, done.saturating_sub(due + unsent), "{open_loop} {backlog:?}");
+        assert_eq!(backlog.throughput_marked, first_ms > 0, "{open_loop} {backlog:?}");
+        let rate = result.throughput.unwrap().mean;
+        assert_eq!(rate > 500.0, first_ms > 0, "{rate}");
+    }
+}
+
 #[test]
 fn a_warm_up_that_contains_its_backlog_leaves_none() {
     for open_loop in [false, true] {
