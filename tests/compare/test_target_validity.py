@@ -13,7 +13,7 @@ from pacenote.compare.groups import compare_groups
 from pacenote.model.comparison import Comparison, ComparisonOptions
 from pacenote.model.finding import EVERYTHING
 from pacenote.model.race_record import RaceRecord
-from pacenote.model.result import OperationTotals, TaskResult, Throughput
+from pacenote.model.result import OperationTotals, TaskResult, Throughput, WarmupBacklog
 from pacenote.model.target_rate import TargetRate
 from support.records import task, times
 
@@ -217,3 +217,36 @@ def test_throughput_of_schedulers_that_are_not_followed_is_that_of_the_engines()
         comparison = of(side(scheduled, 100.0, **behind), side(scheduled, 80.0, **behind))
         assert "target rates" not in "".join(each.text for each in comparison.findings)
         assert words(comparison)["throughput"] == "worse"
+
+
+def catching_up(rate: float, noise: float) -> Raced:
+    """A task with a target rate that also works off what its warm-up left: 20 % more."""
+    own, targets = kept(rate, noise)
+    done = round(own.window_operations * 1.2)
+    backlog = WarmupBacklog(surplus=done - own.window_operations, throughput_marked=True)
+    raised = replace(
+        own,
+        throughput=Throughput(*[rate * noise * 1.2] * 4),
+        window_operations=done,
+        window_succeeded=done,
+        warmup_backlog=backlog,
+    )
+    return raised, targets
+
+
+def test_throughput_that_includes_the_backlog_of_a_warm_up_decides_nothing():
+    """The baseline misses the target that the contender keeps, but not by as much as throughput says."""
+    comparison = of(side(missed, 80.0), side(catching_up, 200.0))
+    throughput = next(each for each in comparison.metrics if each.metric.key == "throughput")
+    assert (throughput.role, throughput.word, throughput.has_backlog) == ("secondary", "no verdict", True)
+    assert throughput.reason == "throughput includes the backlog of the warm-up"
+    primary = {each.metric.key for each in comparison.primary}
+    assert "throughput" not in primary
+    assert primary & {"p99-latency", "p99-service-time", "p90-latency", "p50-latency"}
+
+
+def test_a_side_outruns_a_schedule_only_without_what_its_warm_up_left():
+    """Without a target rate, the engine does 10 % more than the schedule that the contender keeps."""
+    comparison = of(side(unpaced, 110.0), side(catching_up, 100.0))
+    assert {*words(comparison).values()} == {"void"}
+    assert "the throughput of the contender is that of its schedule" in target_finding(comparison).text

@@ -14,6 +14,7 @@ from pacenote.model.comparison import ComparisonOptions
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.race_record import RaceRecord, RecordedTrack
 from pacenote.model.recorded_options import RecordedOptions
+from pacenote.model.result import WarmupBacklog
 from pacenote.model.system_metrics import SystemMetrics
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_observations import TaskObservation, with_observations
@@ -72,8 +73,8 @@ def test_what_makes_a_comparison_invalid_is_measured() -> None:
 def test_a_task_that_achieves_its_target_on_both_sides_is_bound_by_it() -> None:
     targets = {"term": TargetRate(100.0, "ops", 100.0)}
 
-    def paced_race(name: str, order: int, done: int) -> RaceRecord:
-        own = search(window_operations=done, window_succeeded=done, window_s=60.0)
+    def paced_race(name: str, order: int, done: int, **changes: object) -> RaceRecord:
+        own = search(window_operations=done, window_succeeded=done, window_s=60.0, **changes)
         return race(name, order, tasks=(index(), own), targets=targets)
 
     bound = figures([paced_race("a", 0, 6_000)], [paced_race("b", 1, 5_990)], "term")
@@ -81,6 +82,9 @@ def test_a_task_that_achieves_its_target_on_both_sides_is_bound_by_it() -> None:
     assert (
         figures([paced_race("a", 0, 6_000)], [paced_race("b", 1, 4_000)], "term")["bound_by_target"] is False
     )
+    left = WarmupBacklog(surplus=1_200, throughput_marked=True)
+    behind = figures([paced_race("a", 0, 6_000)], [paced_race("b", 1, 7_200, warmup_backlog=left)], "term")
+    assert behind["bound_by_target"] is True
     free = figures([paced_race("a", 0, 6_000)], [paced_race("b", 1, 6_000)], "index-append")
     assert free["bound_by_target"] is False
 

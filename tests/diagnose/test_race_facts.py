@@ -16,7 +16,7 @@ from pacenote.model.failure_group import FailureGroup
 from pacenote.model.finding import Cause, Finding
 from pacenote.model.imported import ImportedResults, ImportedValue
 from pacenote.model.race_record import RecordedClient, Verdict
-from pacenote.model.result import DriverTime
+from pacenote.model.result import DriverTime, WarmupBacklog
 from pacenote.model.target_rate import TargetRate
 from support.records import bulk, paced, record, task, times
 
@@ -103,6 +103,14 @@ def test_a_target_rate_that_is_achieved_is_a_share_of_one() -> None:
     targets = {"term": TargetRate(100.0, "ops", 100.0)}
     evidence = race_builder(record(tasks=(search,), targets=targets)).build()
     assert value(evidence, "task.target_share", "term") == 0.99
+
+
+def test_what_the_warm_up_left_is_not_a_share_of_the_target_rate() -> None:
+    backlog = WarmupBacklog(surplus=1_200, throughput_marked=True)
+    done = {"window_operations": 7_200, "window_succeeded": 7_200, "window_s": 60.0}
+    targets = {"term": TargetRate(100.0, "ops", 100.0)}
+    race = record(tasks=(paced(warmup_backlog=backlog, **done),), targets=targets)
+    assert value(race_builder(race).build(), "task.target_share", "term") == pytest.approx(1.0)
 
 
 def test_tasks_of_one_step_name_each_other() -> None:

@@ -4,12 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from compare.races import unserved
+from pacenote.cli.output.progress_text import result_line
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.tune.measure import measured
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
 from pacenote.model.headline import headline, slowest_task
 from pacenote.model.pacing_options import PacingOptions
-from pacenote.model.result import OperationTotals, TaskResult, WarmupBacklog, WarmupDrain
+from pacenote.model.result import OperationTotals, TaskResult, Throughput, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.tune import TuneObjective
 from pacenote.model.warmup_backlog import (
@@ -19,11 +20,16 @@ from pacenote.model.warmup_backlog import (
     drain_text,
     includes_backlog,
     mean_includes_backlog,
+    share_of_schedule,
+    surplus_text,
+    throughput_includes_backlog,
     unmarked_backlog_text,
     unused_drain_text,
 )
 from pacenote.report.page.race import tasks
 from pacenote.report.screen import task_tables
+from pacenote.report.page.race.tasks import backlog_notes
+from pacenote.report.screen.task_tables import footnotes, task_tables
 from pacenote.report.summary import build_report
 from support.records import judged, paced, record, task, times
 
@@ -268,3 +274,54 @@ def test_only_the_figures_that_a_backlog_decides_are_marked_in_a_report():
     (text,) = [note.text for note in report.notes if note.label == "Warning" and note.task == "term"]
     assert "they decide p99.9 and everything above it: raise warmup-time-period to at least 4 s" in text
     assert any(note.startswith("§ ") for note in report.footnotes)
+
+
+def catching_up(**changes: object) -> TaskResult:
+    """A task that was asked for 400 ops/s, and worked off what its warm-up had left as well."""
+    backlog = {"operations": 410, "until_s": 4.3, "surplus": 2310, "throughput_marked": True}
+    own = {
+        "throughput": Throughput(400.0, 477.0, 400.0, 800.0),
+        "window_operations": 14_310,
+        "window_succeeded": 14_310,
+        "window_s": 30.0,
+    }
+    return paced(**own | {"warmup_backlog": WarmupBacklog(**backlog | changes)})
+
+
+def test_throughput_that_includes_the_backlog_says_by_how_much_and_for_how_long_to_warm_up():
+    assert surplus_text(catching_up()) == (
+        "2,310 of 14,310 operations in the window (16.1 %) are left from the warm-up and raise throughput: "
+        "raise warmup-time-period to at least 5 s"
+    )
+    assert surplus_text(catching_up(gone=False)).endswith("and raise throughput")
+    assert share_of_schedule(catching_up()) * 477.0 == pytest.approx(400.0)
+
+
+def test_throughput_without_or_with_a_time_of_its_own_includes_none():
+    unmarked = catching_up(throughput_marked=False)
+    own_time = replace(catching_up(), reported_s=12.0)
+    assert [throughput_includes_backlog(each) for each in (catching_up(), unmarked, own_time)] == [
+        True,
+        False,
+        False,
+    ]
+    assert surplus_text(unmarked) == surplus_text(own_time) == ""
+    assert share_of_schedule(unmarked) == 1.0
+
+
+def test_the_rates_of_a_report_are_marked_and_explained():
+    race = record(tasks=(catching_up(),), targets={"term": TargetRate(400.0, "ops", 400.0)})
+    report = build_report(race)
+    rates = [row for row in report.rows if "Throughput" in row.metric or row.metric == "achieved rate"]
+    assert [row.mark for row in rates] == ["§"] * 5
+    assert [note[0] for note in report.footnotes if note[0] == "§"] == ["§"]
+    assert surplus_text(catching_up()) in [note.text for note in report.notes]
+
+
+def test_wherever_a_rate_is_shown_its_mark_is():
+    race = record(tasks=(catching_up(),), targets={"term": TargetRate(400.0, "ops", 400.0)})
+    (table,) = task_tables(race, race.tasks)
+    assert "477 / 400§" in [cell.text for cell in table.lines[0].cells]
+    assert f"§ term: {surplus_text(catching_up())}" in footnotes(race.tasks)
+    assert f"§ term: {surplus_text(catching_up())}." in backlog_notes(race.tasks)
+    assert "477 ops/s with the backlog of the warm-up" in result_line(catching_up())

@@ -16,6 +16,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import DurationSummary, TaskResult, percentiles_for
 from pacenote.model.target_rate import leaves_unsent, misses_target
 from pacenote.model.task_kinds import reported_tasks, runs_once
+from pacenote.model.warmup_backlog import throughput_includes_backlog
 
 _BUSY_SHARE = 0.5
 """Share of operations that waited for their client from which on a schedule of an unknown rate is not
@@ -30,8 +31,9 @@ def deciding_metrics(
     those that the metadata of their tasks names or, if there are none, one of each task that does not run
     only once, and its error rate. Also returns the names in the metadata that select no metric, by task.
 
-    That one is throughput unless all races keep a target rate; then it is the highest percentile of latency
-    of `DECIDING_PERCENTILES` that the samples of all races carry.
+    That one is throughput unless all races keep a target rate, or that of a race includes the backlog of its
+    warm-up; then it is the highest percentile of latency of `DECIDING_PERCENTILES` that the samples of all
+    races carry.
     """
     named, unknown = named_metrics(records, metrics)
     if named:
@@ -139,7 +141,8 @@ def _keys(tasks: Sequence[_RacedTask]) -> tuple[str, ...]:
     has_latency = all(each.task.paced and not each.task.warmup_backlog.marked for each in tasks)
     times = [each.task.latency if has_latency else each.task.service_time for each in tasks]
     carried = [q for q in DECIDING_PERCENTILES if all(_carries(own, q) for own in times)]
-    rate = () if all(each.is_scheduled for each in tasks) else ("throughput",)
+    has_throughput = not any(throughput_includes_backlog(each.task) for each in tasks)
+    rate = ("throughput",) if has_throughput and not all(each.is_scheduled for each in tasks) else ()
     return (*rate, *_percentile_keys(carried, "latency" if has_latency else "service-time"))
 
 

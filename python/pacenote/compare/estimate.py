@@ -20,7 +20,7 @@ from pacenote.model.comparison import (
     PercentileShift,
 )
 from pacenote.model.unserved import ENDLESS_REASON
-from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.model.warmup_backlog import backlog_reason
 from pacenote.stats.absolute_effect import (
     MAX_DISPERSION,
     AbsoluteEffect,
@@ -279,7 +279,7 @@ def _decided(
     if measurement.is_void:
         return replace(metric, word="void", reason="the races must not be compared")
     if measurement.has_backlog:
-        return replace(metric, reason=BACKLOG_REASON)
+        return replace(metric, reason=backlog_reason(metric.metric.kind))
     if measurement.is_endless:
         return replace(metric, reason=ENDLESS_REASON)
     if races.design == "one race each":

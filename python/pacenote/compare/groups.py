@@ -48,7 +48,7 @@ from pacenote.model.custom_metrics import CustomMetrics, declared_metrics
 from pacenote.model.finding import EVERYTHING, Finding
 from pacenote.model.opposite_medians import opposite_median_notes
 from pacenote.model.user_tags import tag_texts
-from pacenote.model.warmup_backlog import BACKLOG_MARK, BACKLOG_REASON, MISSED_ADVICE
+from pacenote.model.warmup_backlog import BACKLOG_MARK, MISSED_ADVICE, backlog_reason
 from pacenote.stats.effect import log_ratio
 from pacenote.stats.student import t_quantile
 from pacenote.units import format_change, format_count
@@ -350,19 +350,21 @@ def _voids_all(finding: Finding) -> bool:
 
 
 def _backlogs(measured: Iterable[Measured]) -> Iterator[Finding]:
-    """Yields of which tasks that decide latency cannot, as it includes the backlog of a warm-up."""
+    """Yields of which tasks that decide latency or throughput cannot, as it includes the backlog of a
+    warm-up.
+    """
     every = list(measured)
     primary = {each.metric.metric.task for each in every if each.metric.role == "primary"}
-    tasks_of: dict[str, dict[str, None]] = {}
+    tasks_of: dict[tuple[str, str], dict[str, None]] = {}
     for measurement in every:
-        task = measurement.metric.metric.task
-        if task in primary and measurement.has_backlog and not measurement.is_void:
+        metric = measurement.metric.metric
+        if metric.task in primary and measurement.has_backlog and not measurement.is_void:
             records = [race.record for race in measurement.races.all]
             missed = {result.task for record in records for result in missed_targets(record)}
-            advice = MISSED_ADVICE if task in missed else "use a longer warm-up"
-            tasks_of.setdefault(advice, {})[task] = None
-    text = f"{BACKLOG_MARK} {BACKLOG_REASON} in a race, so that it does not decide"
-    for advice, tasks in tasks_of.items():
+            advice = MISSED_ADVICE if metric.task in missed else "use a longer warm-up"
+            tasks_of.setdefault((backlog_reason(metric.kind), advice), {})[metric.task] = None
+    for (reason, advice), tasks in tasks_of.items():
+        text = f"{BACKLOG_MARK} {reason} in a race, so that it does not decide"
         yield Finding(text, "track", advice, tuple(tasks))
 
 

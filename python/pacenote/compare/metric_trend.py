@@ -22,7 +22,7 @@ from pacenote.model.trend import (
     TrendPoint,
 )
 from pacenote.model.unserved import ENDLESS_REASON
-from pacenote.model.warmup_backlog import BACKLOG_REASON
+from pacenote.model.warmup_backlog import backlog_reason
 from pacenote.stats.absolute_effect import AbsoluteEffect, OperationCount, counting_error
 from pacenote.stats.change_points import (
     MIN_RACES,
@@ -133,7 +133,7 @@ def _reason(scale: MetricScale, points: Sequence[tuple[TrendPoint, Datum]]) -> s
         return ""
     short = [datum for _, datum in points if datum.samples_needed]
     if any(datum.has_backlog for _, datum in points) and len(points) >= MIN_RACES:
-        return BACKLOG_REASON
+        return backlog_reason(scale.metric.kind)
     if any(datum.is_endless for _, datum in points) and len(points) >= MIN_RACES:
         return ENDLESS_REASON
     if short and len(points) >= MIN_RACES:

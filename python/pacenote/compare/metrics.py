@@ -50,7 +50,7 @@ class Datum(msgspec.Struct, frozen=True):
     """Of an error rate, the number of measured operations; 0 if unknown."""
 
     has_backlog: bool = False
-    """Whether it is a latency that includes the backlog of the warm-up."""
+    """Whether it is a latency or a throughput that includes the backlog of the warm-up."""
 
     is_endless: bool = False
     """Whether it is a percentile of the latency of successes, while that of all operations is one of those

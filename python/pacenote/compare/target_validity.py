@@ -24,6 +24,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import TargetRate
 from pacenote.model.task_kinds import reported_tasks
+from pacenote.model.warmup_backlog import share_of_schedule
 from pacenote.units import format_share
 
 _FASTER = 1.03
@@ -66,8 +67,8 @@ class _RacedTask(Struct, frozen=True):
 
     @property
     def throughput(self) -> float:
-        """Its mean throughput; 0 if no work was done."""
-        return self.task.throughput.mean if self.task.throughput else 0.0
+        """Its mean throughput, without what the warm-up left to the window; 0 if no work was done."""
+        return self.task.throughput.mean * share_of_schedule(self.task) if self.task.throughput else 0.0
 
 
 class _Sides(Struct, frozen=True):

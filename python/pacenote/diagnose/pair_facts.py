@@ -14,6 +14,7 @@ from pacenote.model.race_frequencies import changed_frequency
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import indexes, reported_tasks, searches
+from pacenote.model.warmup_backlog import share_of_schedule
 from pacenote.units import format_change, format_count
 
 TARGET_TOLERANCE = 0.01
@@ -211,7 +212,8 @@ def _bound_rates(record: RaceRecord) -> dict[str, float]:
             task.task: rate
             for task in record.tasks
             if (target := record.targets.get(task.task)) is not None
-            and (rate := achieved_rate(task, target)) >= target.value * (1 - TARGET_TOLERANCE)
+            and (rate := achieved_rate(task, target) * share_of_schedule(task))
+            >= target.value * (1 - TARGET_TOLERANCE)
         }
     return {
         task.task: task.throughput["median"]

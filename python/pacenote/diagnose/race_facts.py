@@ -15,6 +15,7 @@ from pacenote.model.race_record import RaceRecord, Verdict
 from pacenote.model.result import TaskResult
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.task_kinds import WorkKind, diagnosed_tasks, indexes, work_kind
+from pacenote.model.warmup_backlog import share_of_schedule
 
 _MS = 1000.0
 _REJECTED = 429
@@ -120,7 +121,7 @@ def _task_figures(task: TaskResult, record: RaceRecord) -> Iterator[tuple[str, f
         yield "task.documents_per_operation", task.work.done / succeeded if succeeded else None
     target = record.targets.get(task.task)
     if target is not None and target.value > 0:
-        yield "task.target_share", achieved_rate(task, target) / target.value
+        yield "task.target_share", achieved_rate(task, target) * share_of_schedule(task) / target.value
     yield "task.busy_clients", _busy_clients(task, rate)
     if task.duration_s > 0:
         yield "task.bytes_out_per_s", task.bytes_out / task.duration_s

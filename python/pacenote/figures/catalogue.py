@@ -20,7 +20,7 @@ from pacenote.figures.metric import (
     StoredName,
 )
 from pacenote.model.result import TaskResult
-from pacenote.model.warmup_backlog import includes_backlog
+from pacenote.model.warmup_backlog import includes_backlog, throughput_includes_backlog
 
 _SPREAD = ("min", "mean", "median", "max")
 _SHARD_SPREAD = ("min", "median", "max")
@@ -161,6 +161,11 @@ TASK = (
         *("warmup_backlog", "", "gauge"),
         "measured operations that waited for the warm-up, if they decide `latency` or a part of it",
         origin=lambda task: task.warmup_backlog.operations if includes_backlog(task, 100.0) else None,
+    ),
+    Metric(
+        *("warmup_surplus", "", "gauge"),
+        "operations in the window beyond its schedule, which the warm-up left, if they mark `throughput`",
+        origin=lambda task: task.warmup_backlog.surplus if throughput_includes_backlog(task) else None,
     ),
     Metric(
         *("retries", "", "counter", "attempts after the first of each operation", "sub-operation"),

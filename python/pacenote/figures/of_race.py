@@ -42,11 +42,18 @@ from pacenote.model.result import (
 from pacenote.model.system_metrics import FieldUsage, MlProcessingTime, SystemMetrics, TransformFigure
 from pacenote.model.target_rate import achieved_rate
 from pacenote.model.unserved import is_endless
-from pacenote.model.warmup_backlog import includes_backlog, mean_includes_backlog
+from pacenote.model.warmup_backlog import (
+    includes_backlog,
+    mean_includes_backlog,
+    throughput_includes_backlog,
+)
 from pacenote.units import OPS
 
 _LARGEST = 100.0
 """The percentile that is the largest value."""
+
+_RATES = ("throughput", "achieved_rate")
+"""The metrics that are work per second of the measured window."""
 
 _ALL: Collection[Metric] = frozenset(METRICS.values())
 """All metrics."""
@@ -106,8 +113,12 @@ class Figure(msgspec.Struct, frozen=True):
 
     @property
     def has_backlog(self) -> bool:
-        """Whether it is a latency that includes the backlog of the warm-up."""
-        if not self.metric.is_latency or self.result is None:
+        """Whether it is a latency or a throughput that includes the backlog of the warm-up."""
+        if self.result is None:
+            return False
+        if self.metric.key in _RATES:
+            return throughput_includes_backlog(self.result)
+        if not self.metric.is_latency:
             return False
         if self.statistic == "mean":
             return mean_includes_backlog(self.result)

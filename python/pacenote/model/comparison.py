@@ -225,7 +225,9 @@ class MetricComparison(Struct, frozen=True):
     """
 
     has_backlog: bool = False
-    """Whether it is a latency that includes the backlog of the warm-up in a race: it decides nothing."""
+    """Whether it is a latency or a throughput that includes the backlog of the warm-up in a race: it decides
+    nothing.
+    """
 
     is_of_other_work: bool = False
     """Whether it is void only because an operation does other work on the two sides: its values are those of

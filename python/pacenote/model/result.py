@@ -257,6 +257,14 @@ class WarmupBacklog(Stored, frozen=True):
     more than 10 % lower without them, and they are unlike the others. None if there is none, or if an older
     version did not record it.
     """
+    surplus: Integer = 0
+    """By how many operations the measured window exceeds its own schedule, because the warm-up left them; 0
+    if an older version recorded it.
+    """
+    throughput_marked: bool = False
+    """Whether throughput is marked: these are at least five and more than 1 % of the operations of the
+    window, and more than chance explains.
+    """
 
 
 class DriverTime(Stored, frozen=True):

@@ -1,10 +1,14 @@
-"""What the backlog of a warm-up does to the latency of its task.
+"""What the backlog of a warm-up does to the latency and the throughput of its task.
 
 Operations of the measured window that waited for an operation of the warm-up, directly or in a chain or in
 the engine, have a true latency, but one that describes the warm-up. If they are more than 1 % of the measured
 operations, raise latency by more than 10 % and are unlike the others, its latency is marked wherever it is
 shown, and decides nothing. If they are fewer, so are the percentiles that they decide, and the maximum. If
 they are more than 1 % and latency is not marked, the report says why.
+
+A window in which the engine works off what the warm-up left does more than its schedule asks for. If that is
+more than 1 %, its throughput is marked in the same way: it is neither the rate that was asked nor what the
+engine can do.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 
+from pacenote.model.comparison import MetricKind
 from pacenote.model.finding import Finding
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
@@ -22,6 +27,9 @@ BACKLOG_MARK = "§"
 
 BACKLOG_REASON = "latency includes the backlog of the warm-up"
 """Says why a latency does not decide."""
+
+RATE_BACKLOG_REASON = "throughput includes the backlog of the warm-up"
+"""Says why a throughput does not decide."""
 
 MISSED_ADVICE = "remove what made it miss its target rate: no warm-up is long enough for that"
 """What to do about the backlog of a task that missed its target rate."""
@@ -35,6 +43,43 @@ _FEWEST = 5
 """Fewest delayed operations that mark latency."""
 _LIMIT_EFFECT = 1.1
 """How many times as large as without the delayed operations a figure of latency is that is marked."""
+
+
+def backlog_reason(kind: MetricKind) -> str:
+    """Returns why a metric of this kind does not decide if it includes the backlog of the warm-up."""
+    return RATE_BACKLOG_REASON if kind == "throughput" else BACKLOG_REASON
+
+
+def throughput_includes_backlog(task: TaskResult) -> bool:
+    """Returns whether the throughput of a task includes what its warm-up left to the window. One that refers
+    to the time which the engine or a runner reports does not depend on the window.
+    """
+    return task.warmup_backlog.throughput_marked and task.reported_s is None
+
+
+def share_of_schedule(task: TaskResult) -> float:
+    """Returns the share of the operations of the window that its own schedule asked for; 1 unless throughput
+    is marked.
+    """
+    backlog = task.warmup_backlog
+    if not backlog.throughput_marked or not task.window_operations:
+        return 1.0
+    return max(0.0, 1.0 - backlog.surplus / task.window_operations)
+
+
+def surplus_text(task: TaskResult) -> str:
+    """Returns by how much the window of a task whose throughput is marked exceeds its schedule, and until
+    when the warm-up should have lasted; otherwise an empty string.
+    """
+    if not throughput_includes_backlog(task):
+        return ""
+    backlog = task.warmup_backlog
+    share = _percent((1.0 - share_of_schedule(task)) * 100)
+    advice = f": {backlog_advice(task)}" if backlog.until_s is not None and backlog.gone else ""
+    return (
+        f"{backlog.surplus:,} of {task.window_operations:,} operations in the window ({share}) are left from "
+        f"the warm-up and raise throughput{advice}"
+    )
 
 
 def backlog_text(task: TaskResult) -> str:

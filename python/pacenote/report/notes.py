@@ -29,6 +29,7 @@ from pacenote.model.warmup_backlog import (
     backlog_advice,
     backlog_text,
     drain_text,
+    surplus_text,
     unmarked_backlog_text,
     unused_drain_text,
 )
@@ -175,15 +176,16 @@ def footnotes(rows: Sequence[Row]) -> tuple[str, ...]:
             "p99.99 36,887). The 95 % interval of the true value is shown if the samples give one. The "
             "verdict does not depend on it."
         )
-    if any(row.mark == SHORT_WINDOW_MARK for row in rows):
+    if any(SHORT_WINDOW_MARK in row.mark for row in rows):
         texts.append(
             f"{SHORT_WINDOW_MARK} Measured for less than a second: the rate per second is extrapolated."
         )
     if any(BACKLOG_MARK in row.mark for row in rows):
         texts.append(
             f"{BACKLOG_MARK} Measured operations waited for the warm-up, directly or behind others, and "
-            "raised this figure by more than 10 %: it includes the backlog of the warm-up. "
-            "While that lasts, service time and throughput are those of an engine with a full queue."
+            "raised this figure by more than 10 %, or throughput by more than 1 %: it includes the backlog "
+            "of the warm-up. While that lasts, service time and throughput are those of an engine with a "
+            "full queue."
         )
     if any(row.kind == "shards" and row.value is not None for row in rows):
         texts.append(
@@ -264,6 +266,8 @@ def _task_notes(task: TaskResult, record: RaceRecord) -> Iterator[Note]:
     if text := backlog_text(task):
         advice = backlog_advice(task, misses_target=task in missed_targets(record))
         yield Note("Warning", f"{text}: {advice}", name)
+    if text := surplus_text(task):
+        yield Note("Warning", text, name)
     for text in (unmarked_backlog_text(task), drain_text(task)):
         if text:
             yield Note("Warm-up", text, name)

@@ -116,7 +116,8 @@ def _marks(figure: Figure) -> str:
     task = figure.result
     if figure.metric.kind == "throughput" and task is not None:
         seconds = task.window_s if task.reported_s is None else task.reported_s
-        return SHORT_WINDOW_MARK if task.throughput and task.throughput.mean and seconds < 1 else ""
+        mark = SHORT_WINDOW_MARK if task.throughput and task.throughput.mean and seconds < 1 else ""
+        return mark + BACKLOG_MARK if figure.has_backlog else mark
     # The 100th percentile is the largest measured value, not an estimate that may be unsupported.
     mark = "" if figure.supported else UNSUPPORTED_MARK
     return mark + BACKLOG_MARK if figure.has_backlog else mark

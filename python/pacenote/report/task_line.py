@@ -13,6 +13,7 @@ from pacenote.model.printable import single_line
 from pacenote.model.result import DurationSummary, Percentile, TaskResult, percentiles_for
 from pacenote.model.target_rate import TargetRate, achieved_rate
 from pacenote.model.task_kinds import indexes, runs_once
+from pacenote.model.warmup_backlog import throughput_includes_backlog
 from pacenote.units import format_seconds
 
 _LEAST_S = 1.0
@@ -52,6 +53,9 @@ class TaskLine(Struct, frozen=True):
     has_backlog: bool
     """Whether `times` include the backlog of the warm-up, so that all of them are marked."""
 
+    rate_has_backlog: bool
+    """Whether `rate` and `achieved` include the backlog of the warm-up."""
+
     failed: int
     """Documents of bulks that failed, or operations of other tasks."""
 
@@ -87,6 +91,7 @@ def task_line(result: TaskResult, target: TargetRate | None = None) -> TaskLine:
         times_name="latency" if result.latency else "service time",
         late_p99=late if late and late.supported else None,
         has_backlog=result.warmup_backlog.marked,
+        rate_has_backlog=throughput_includes_backlog(result),
         failed=failed_count(result),
         reason=single_line(result.errors[0].reason) if result.errors else "",
         ended=early_end(result) or "",

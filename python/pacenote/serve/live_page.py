@@ -150,7 +150,8 @@ def _ended_cells(result: TaskResult) -> Iterator[str]:
     name = escaped(line.name)
     yield f"{name} <span class=doubtful>{escaped(line.ended)}</span>" if line.ended else name
     yield escaped(format_seconds(result.duration_s))
-    yield "" if line.rate is None else escaped(f"{format_number(line.rate)} {line.unit}/s")
+    mark = BACKLOG_MARK if line.rate_has_backlog else ""
+    yield "" if line.rate is None else escaped(f"{format_number(line.rate)} {line.unit}/s{mark}")
     for q in LINE_PERCENTILES:
         latency = percentile_text(line.percentile(q))
         yield escaped(f"{latency}{BACKLOG_MARK}" if latency and line.has_backlog else latency)

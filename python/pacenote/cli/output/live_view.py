@@ -296,7 +296,8 @@ def _done_row(result: TaskResult, target: float | None) -> _Row:
     texts = [percentile_text(line.percentile(q)) for q in LINE_PERCENTILES]
     p50, p99 = (f"{text}{mark}" if text else "" for text in texts)
     late = percentile_text(line.late_p99) if line.times else ""
-    rate = "" if line.rate is None else _rate(line.rate, target, result.unit)
+    rate_mark = BACKLOG_MARK if line.rate_has_backlog else ""
+    rate = "" if line.rate is None else f"{_rate(line.rate, target, result.unit)}{rate_mark}"
     time_s = round(result.duration_s) if result.duration_s >= _WHOLE_S else result.duration_s
     return _Row(
         f"{line.name} ({line.ended})" if line.ended else line.name,

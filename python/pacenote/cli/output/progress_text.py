@@ -158,7 +158,8 @@ def result_line(result: TaskResult) -> str:
         parts.append(f"{format_count(unanswered, 'operation')} unanswered")
     line = task_line(result)
     if line.rate is not None:
-        parts += [f"{format_number(line.rate)} {line.unit}/s", *percentile_texts(line)]
+        including = " with the backlog of the warm-up" if line.rate_has_backlog else ""
+        parts += [f"{format_number(line.rate)} {line.unit}/s{including}", *percentile_texts(line)]
     elif result.work.done > ended:
         parts.append(f"{result.work.done:,} {result.unit}")
     if result.bytes_out:

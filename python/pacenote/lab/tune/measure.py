@@ -20,7 +20,7 @@ from pacenote.model.messages import did_you_mean
 from pacenote.model.race_record import RaceRecord
 from pacenote.model.tune import Constraint, Relation, TuneObjective, TunePlan
 from pacenote.model.unserved import ENDLESS_REASON
-from pacenote.model.warmup_backlog import BACKLOG_REASON, MISSED_ADVICE
+from pacenote.model.warmup_backlog import MISSED_ADVICE, backlog_reason
 from pacenote.stats.absolute_effect import OperationCount
 from pacenote.stats.one_sided import CONFIDENCE, error_rate_bounds
 from pacenote.verdict.determine import missed_targets
@@ -129,7 +129,8 @@ def measured(
         if datum.has_backlog:
             missed = [task.task for task in missed_targets(record)]
             advice = MISSED_ADVICE if metric.task in missed else "lengthen the warm-up"
-            return RaceMeasures(problem=f"{name} of race {record.race_id}: {BACKLOG_REASON}; {advice}")
+            reason = backlog_reason(metric.kind)
+            return RaceMeasures(problem=f"{name} of race {record.race_id}: {reason}; {advice}")
         if datum.is_endless:
             return RaceMeasures(problem=f"{name} of race {record.race_id}: {ENDLESS_REASON}")
         if datum.samples_needed:

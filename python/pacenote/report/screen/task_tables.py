@@ -17,6 +17,7 @@ from pacenote.model.warmup_backlog import (
     backlog_text,
     drain_text,
     includes_backlog,
+    surplus_text,
     unmarked_backlog_text,
     unused_drain_text,
 )
@@ -158,7 +159,8 @@ def _rate(line: TaskLine, unit: str) -> str:
     else:
         return ""
     with_unit = rates if own == unit else f"{rates} {single_line(own)}/s"
-    return with_unit + (SHORT_WINDOW_MARK if line.is_extrapolated else "")
+    mark = SHORT_WINDOW_MARK if line.is_extrapolated else ""
+    return with_unit + mark + (BACKLOG_MARK if line.rate_has_backlog else "")
 
 
 def _percentile(percentile: Percentile | None) -> str:
@@ -224,6 +226,8 @@ def _backlog_notes(tasks: Sequence[TaskResult], missed: Collection[TaskResult]) 
         if text := backlog_text(task):
             advice = backlog_advice(task, misses_target=task in missed)
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}: {advice}"
+        if text := surplus_text(task):
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}"
         for text in (unmarked_backlog_text(task), drain_text(task)):
             if text:
                 yield f"{single_line(task.task)}: {text}"

@@ -20,6 +20,7 @@ from pacenote.model.warmup_backlog import (
     drain_text,
     has_sound_latency,
     includes_backlog,
+    surplus_text,
     unmarked_backlog_text,
 )
 from pacenote.report.page.numbers import plain
@@ -95,7 +96,12 @@ def _row(
 def _throughput(line: TaskLine) -> PageCell:
     if line.rate is None:
         return PageCell("")
-    return PageCell(f"{format_rate(line.rate)} {line.unit}/s", line.rate)
+    text = f"{format_rate(line.rate)} {line.unit}/s"
+    return (
+        PageCell(f"{text} {BACKLOG_MARK}", line.rate, "doubtful")
+        if line.rate_has_backlog
+        else PageCell(text, line.rate)
+    )
 
 
 def _target(line: TaskLine, *, is_missed: bool) -> PageCell:
@@ -122,14 +128,16 @@ def _marked(latency: PageCell, task: TaskResult, q: float) -> PageCell:
 
 
 def backlog_notes(record: RaceRecord, tasks: Sequence[TaskResult]) -> Iterator[str]:
-    """Yields explanations of latencies that include the backlog of the warm-up, of backlogs that mark none,
-    and of windows that waited for it.
+    """Yields explanations of latencies and throughputs that include the backlog of the warm-up, of backlogs
+    that mark none, and of windows that waited for it.
     """
     missed = missed_targets(record)
     for task in tasks:
         if text := backlog_text(task):
             advice = backlog_advice(task, misses_target=task in missed)
             yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}; {advice}."
+        if text := surplus_text(task):
+            yield f"{BACKLOG_MARK} {single_line(task.task)}: {text}."
         for text in (unmarked_backlog_text(task), drain_text(task)):
             if text:
                 yield f"{single_line(task.task)}: {text}."
