@@ -286,6 +286,26 @@ def test_tasks_that_are_steady_on_one_side_only_are_void(old, new, is_void):
     assert (words_of(of(sides))["throughput:index-append"] == "void") is is_void
 
 
+@pytest.mark.parametrize("state", ["warming", "slowing", "not-steady"])
+@pytest.mark.parametrize(
+    ("by", "marked", "is_void"),
+    [("latency", True, False), ("latency", False, True), ("service-time", True, True)],
+)
+def test_a_queue_that_the_warm_up_left_voids_nothing_but_latency(state, by, marked, is_void):
+    """The latency of a task with a backlog changes with its queue, whatever the speed of the engine is."""
+    sides = blocks(5)
+    backlog = WarmupBacklog(135, 4.2, gone=state == "warming", marked=marked)
+    for number, own in enumerate(sides[1]):
+        queued = search(2.0 + number / 1000, steady=Steadiness(state, by=by), warmup_backlog=backlog)
+        sides[1][number] = replace(own, tasks=(own.tasks[0], queued))
+    comparison = of(sides)
+    assert (words_of(comparison)["p50-service-time:term"] == "void") is is_void
+    told = [each for each in comparison.findings if "of the contender)" in each.text and "term" in each.tasks]
+    assert bool(told) is is_void
+    reason = "latency includes the backlog of the warm-up in a race"
+    assert (reason in texts(comparison)) is (marked and not is_void)
+
+
 def unsteady(sides, states):
     """Returns races of whose contender the index task is in these states."""
     tasks = [index(13_000.0 + number, steady=Steadiness(state)) for number, state in enumerate(states)]

@@ -159,12 +159,15 @@ impl Steadiness {
         }
     }
 
-    /// Returns the result for a task whose first measured operations waited for its warm-up until `until_s`, in seconds
-    /// since the task began, or longer than the task if it is `None`. The task became faster then, even if too few
-    /// seconds show it.
+    /// Returns the result for a task whose first measured operations waited for its warm-up until `gone_s`, in seconds
+    /// since the task began. Its latency became shorter then, even if too few seconds show it.
+    ///
+    /// `None` is a backlog that lasted until the task ended. Whether such a queue became longer or shorter or stayed as
+    /// it was is not known from the backlog, but from the latency of each second, which is already judged.
     #[must_use]
-    pub fn with_backlog(self, until_s: Option<f64>) -> Self {
-        let since_s = until_s.and_then(|until_s| self.since_s.map(|since_s| since_s.max(until_s)));
+    pub fn with_backlog(self, gone_s: Option<f64>) -> Self {
+        let Some(gone_s) = gone_s else { return self };
+        let since_s = self.since_s.map(|since_s| since_s.max(gone_s));
         match self.state {
             SteadyState::Steady | SteadyState::Unknown => {
                 Self { state: SteadyState::Warming, since_s, by: Some(SteadinessMetric::Latency), ..self }

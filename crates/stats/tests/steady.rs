@@ -157,7 +157,7 @@ fn a_task_that_waited_for_its_warm_up_is_not_steady() {
     let warming = steady.clone().with_backlog(Some(23.5));
     assert_eq!((warming.state, warming.since_s), (SteadyState::Warming, Some(23.5)));
     assert_eq!(warming.by, Some(SteadinessMetric::Latency));
-    assert_eq!(steady.with_backlog(None).since_s, None, "the backlog lasted until the end");
+    assert_eq!(steady.clone().with_backlog(None), steady, "only its latency says what the queue became");
     let short = Steadiness::of(&seconds, 0..10, true);
     assert_eq!(short.state, SteadyState::Unknown);
     let short = short.with_backlog(Some(2.0));
@@ -168,4 +168,35 @@ fn a_task_that_waited_for_its_warm_up_is_not_steady() {
     let label = (slowing.state, slowing.by);
     let slowing = slowing.with_backlog(Some(2.0));
     assert_eq!((slowing.state, slowing.by), label);
+}
+
+/// Returns the label of an engine whose service time is always 5 ms, and in front of which operations wait for
+/// `wait_ms` at the begin and the end of the window; the backlog of its warm-up was gone after `gone_s`.
+fn behind_a_queue(wait_ms: (f64, f64), gone_s: Option<f64>) -> Steadiness {
+    let mut seconds = task(120, |_| 1.0, noise(0.01, 0.0), 3);
+    for (number, second) in seconds.iter_mut().enumerate() {
+        let over = (number as f64 / gone_s.unwrap_or(120.0)).min(1.0);
+        let wait_ms = wait_ms.0 + (wait_ms.1 - wait_ms.0) * over;
+        let service_ms = second.service_ms.map(|own| own / 2.0);
+        *second = TaskSecond { service_ms, latency_ms: service_ms.map(|own| own + wait_ms), ..*second };
+    }
+    Steadiness::of(&seconds, 0..120, true).with_backlog(gone_s)
+}
+
+#[test]
+fn a_queue_that_the_warm_up_left_became_shorter_only_if_it_did() {
+    for (wait_ms, gone_s, state) in [
+        ((500.0, 500.0), None, SteadyState::Steady),
+        // Longer, by too little to matter and by much.
+        ((500.0, 510.0), None, SteadyState::Steady),
+        ((500.0, 2000.0), None, SteadyState::Slowing),
+        ((2000.0, 500.0), None, SteadyState::Warming),
+        ((2000.0, 0.0), Some(40.0), SteadyState::Warming),
+        // Gone too soon to be seen.
+        ((30.0, 0.0), Some(0.4), SteadyState::Warming),
+    ] {
+        let found = behind_a_queue(wait_ms, gone_s);
+        assert_eq!(found.state, state, "{wait_ms:?} {gone_s:?} {found:?}");
+        assert_ne!(found.by, (state != SteadyState::Steady).then_some(SteadinessMetric::ServiceTime));
+    }
 }

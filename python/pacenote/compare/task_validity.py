@@ -9,7 +9,7 @@ from typing import TypeVar
 from pacenote.compare.pairing import PairedRaces
 from pacenote.model.comparison import ComparedRace
 from pacenote.model.finding import EVERYTHING, Finding
-from pacenote.model.result import TaskResult
+from pacenote.model.result import SteadyState, TaskResult
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once, searches
 from pacenote.stats.contingency import probability_of_chance
 from pacenote.units import format_range
@@ -190,10 +190,19 @@ def _short(every: Sequence[_Tasks], common: Iterable[str]) -> Iterator[Finding]:
 def _unsteady_counts(sides: Sequence[Sequence[_Tasks]], name: str) -> dict[str, tuple[int, ...]]:
     """Returns in how many races of either side a task was unsteady, by the ways in which it was."""
     counts = {
-        text: tuple(sum(tasks[name].steady.state == state for tasks in side) for side in sides)
+        text: tuple(sum(_unsteady_state(tasks[name]) == state for tasks in side) for side in sides)
         for state, text in _UNSTEADY.items()
     }
     return {text: own for text, own in counts.items() if any(own)}
+
+
+def _unsteady_state(task: TaskResult) -> SteadyState | None:
+    """Returns in which way a task was unsteady. A latency that includes the backlog of the warm-up does not
+    say so: it changes with the queue of an engine whose service time, which is judged first, does not. It
+    decides nothing for its own reason.
+    """
+    steady = task.steady
+    return None if steady.by == "latency" and task.warmup_backlog.marked else steady.state
 
 
 def _total(states: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
