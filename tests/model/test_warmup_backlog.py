@@ -4,11 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from compare.races import unserved
+from pacenote.cli.output.live_view import _done_row
 from pacenote.cli.output.progress_text import result_line
 from pacenote.compare.groups import compare_groups
 from pacenote.lab.tune.measure import measured
 from pacenote.model.comparison import ComparedRace, ComparisonOptions
-from pacenote.model.headline import headline, slowest_task
+from pacenote.model.headline import headline, indexing_rate, slowest_task
 from pacenote.model.pacing_options import PacingOptions
 from pacenote.model.result import OperationTotals, TaskResult, Throughput, WarmupBacklog, WarmupDrain
 from pacenote.model.target_rate import TargetRate
@@ -28,9 +29,8 @@ from pacenote.model.warmup_backlog import (
 )
 from pacenote.report.page.race import tasks
 from pacenote.report.screen import task_tables
-from pacenote.report.page.race.tasks import backlog_notes
-from pacenote.report.screen.task_tables import footnotes, task_tables
 from pacenote.report.summary import build_report
+from pacenote.serve.live_page import _ended_cells
 from support.records import judged, paced, record, task, times
 
 COUNTS = OperationTotals(1000, 1000, 0, 0, 0, 500, 500, 1000, waited=140)
@@ -320,8 +320,11 @@ def test_the_rates_of_a_report_are_marked_and_explained():
 
 def test_wherever_a_rate_is_shown_its_mark_is():
     race = record(tasks=(catching_up(),), targets={"term": TargetRate(400.0, "ops", 400.0)})
-    (table,) = task_tables(race, race.tasks)
+    (table,) = task_tables.task_tables(race, race.tasks)
     assert "477 / 400§" in [cell.text for cell in table.lines[0].cells]
-    assert f"§ term: {surplus_text(catching_up())}" in footnotes(race.tasks)
-    assert f"§ term: {surplus_text(catching_up())}." in backlog_notes(race.tasks)
+    assert f"§ term: {surplus_text(catching_up())}" in task_tables.footnotes(race, race.tasks)
+    assert f"§ term: {surplus_text(catching_up())}." in tasks.backlog_notes(race, race.tasks)
     assert "477 ops/s with the backlog of the warm-up" in result_line(catching_up())
+    assert "477 ops/s§" in "".join(_ended_cells(catching_up()))
+    assert _done_row(catching_up(), 400.0).figures[1] == "477 of 400 ops/s§"
+    assert indexing_rate(catching_up()) == "477 ops/s§"

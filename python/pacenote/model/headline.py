@@ -9,7 +9,7 @@ from pacenote.model.race_record import RaceRecord
 from pacenote.model.result import TaskResult
 from pacenote.model.task_kinds import indexes, reported_tasks, runs_once
 from pacenote.model.unserved import is_endless
-from pacenote.model.warmup_backlog import has_sound_latency
+from pacenote.model.warmup_backlog import BACKLOG_MARK, has_sound_latency, throughput_includes_backlog
 from pacenote.units import format_rate, format_seconds
 
 
@@ -43,10 +43,13 @@ def median_latency_ms(task: TaskResult) -> float | None:
 
 
 def indexing_rate(task: TaskResult) -> str:
-    """Returns the mean throughput of a task that indexed, and whether it was interrupted."""
+    """Returns the mean throughput of a task that indexed, with its mark if it includes the backlog of the
+    warm-up, and whether it was interrupted.
+    """
     mean = task.throughput.mean if task.throughput else 0.0
     early = "" if (how := early_end(task)) is None else f", {how}"
-    return f"{format_rate(mean)} {task.unit}/s{early}"
+    mark = BACKLOG_MARK if throughput_includes_backlog(task) else ""
+    return f"{format_rate(mean)} {task.unit}/s{mark}{early}"
 
 
 def early_end(task: TaskResult) -> str | None:
