@@ -16,6 +16,7 @@ from pacenote.race.drive import DriveResult
 from pacenote.race.observed_host import ObservedHost
 from pacenote.race.telemetry_file import RaceTelemetry
 from pacenote.store.race_folder import RaceFolder
+from pacenote.verdict.driver_health import suspect_findings
 from pacenote.verdict.driver_pauses import gap_findings, gaps_between_tasks_text, stopped_s
 from pacenote.verdict.late_readings import late_reply_findings
 from pacenote.verdict.task_rules import paused
@@ -93,7 +94,21 @@ def driver(at_s: int, length_s: int, **evidence: float) -> dict[str, object]:
     return {"wall_s": 200.0, "clock": {**total, "paused": seconds}, "cpus": {"numbers": None, "count": 1}}
 
 
-@pytest.mark.parametrize("findings", [gaps, pauses, late])
+def core_waits(at_s: int, length_s: int) -> list[Finding]:
+    """A thread waited for a core for 30 ms in each second."""
+    spans = [
+        {"from_s": float(second), "to_s": second + 1.0, "waited_s": 0.03}
+        for second in range(at_s, at_s + length_s)
+    ]
+    whole = {"step": "search", "waits": length_s, "waited_s": 0.03 * length_s, "share": 0.02, "spans": spans}
+    threads = [{"name": "drive-0", "core_waits": [whole]}]
+    step = {"step": "search", "tasks": [SEARCH.index], "waited_s": 0.05, "worked_s": 9.0}
+    waited = {"threads": threads, "core_times": [step], "wall_s": 200.0}
+    findings = suspect_findings(waited, (SEARCH,))
+    return [finding for finding in findings if "waited for a core" in finding.text]
+
+
+@pytest.mark.parametrize("findings", [gaps, pauses, late, core_waits])
 def test_a_disturbance_counts_in_the_window_and_not_before_it(
     findings: Callable[[int, int], list[Finding]],
 ) -> None:

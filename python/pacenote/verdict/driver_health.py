@@ -14,6 +14,7 @@ from pacenote.model.cpu_list import format_cpus
 from pacenote.model.driver_facts import listed, number, own_cores, part, threads_of
 from pacenote.model.driver_scheduling import core_advice, granted_scheduling
 from pacenote.model.finding import EVERYTHING, Finding, by_doubt
+from pacenote.model.measured_window import MeasuredWindow, measured_window
 from pacenote.model.result import TaskResult
 from pacenote.units import format_count, format_excess, format_rate
 from pacenote.verdict.driver_pauses import gap_findings, pause_findings
@@ -378,14 +379,15 @@ def _core_waits(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
     """Reports the steps in which a thread seldom waits for a core, but then for a large part of an interval.
     A step is left out if the mean reply of all its tasks waits too long, because that is reported.
     """
-    reported = _delayed_steps(driver, tasks)
+    results = tuple(tasks)
+    reported, windows = _delayed_steps(driver, results), _windows_of_steps(driver, results)
     waits = [wait for _, thread in threads_of(driver) for wait in listed(thread, "core_waits")]
     shares = [
-        (share, str(wait.get("step")))
+        (share, step)
         for wait in waits
         if isinstance(wait, Mapping)
-        and (share := number(wait, "share")) > CORE_WAIT_SHARE
-        and str(wait.get("step")) not in reported
+        and (step := str(wait.get("step"))) not in reported
+        and (share := _wait_share(wait, windows.get(step, ()))) > CORE_WAIT_SHARE
     ]
     for alike, doubtful_from in _by_doubt(shares):
         replies = "replies" if doubtful_from == EVERYTHING else "the slowest replies"
@@ -398,6 +400,38 @@ def _core_waits(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> It
             _steps(alike),
             doubtful_from,
         )
+
+
+def _windows_of_steps(
+    driver: Mapping[str, object], tasks: Iterable[TaskResult]
+) -> dict[str, list[MeasuredWindow]]:
+    """Returns the measured windows of the tasks of each step."""
+    by_index = {task.index: task for task in tasks}
+    return {
+        str(step.get("step")): [
+            measured_window(by_index[index]) for index in listed(step, "tasks") if index in by_index
+        ]
+        for step in listed(driver, "core_times")
+        if isinstance(step, Mapping)
+    }
+
+
+def _wait_share(wait: Mapping[str, object], windows: Iterable[MeasuredWindow]) -> float:
+    """Returns for which share of the measured windows of a step a thread had long waits: of the one in which
+    it is largest. Races of earlier versions recorded that of the whole step.
+    """
+    spans = [span for span in listed(wait, "spans") if isinstance(span, Mapping)]
+    if not spans:
+        return number(wait, "share")
+    shares = (sum(_waited_s(span, window) for span in spans) / window.length_s for window in windows)
+    return max(shares, default=number(wait, "share"))
+
+
+def _waited_s(span: Mapping[str, object], window: MeasuredWindow) -> float:
+    """Returns how long a thread waited in the part of a span that is within a window, in seconds."""
+    from_s, to_s = number(span, "from_s"), number(span, "to_s")
+    within_s = max(0.0, min(to_s, window.ended_s) - max(from_s, window.began_s))
+    return number(span, "waited_s") * within_s / (to_s - from_s) if to_s > from_s else 0.0
 
 
 def _delayed_steps(driver: Mapping[str, object], tasks: Iterable[TaskResult]) -> set[str]:

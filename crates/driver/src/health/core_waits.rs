@@ -13,6 +13,7 @@ use std::time::Duration;
 use pacenote_plan::Plan;
 use serde::Serialize;
 
+use crate::health::race_spans::{RaceSpan, USUAL_ENTRIES, make_room};
 use crate::health::run_queue::RunQueueStats;
 use crate::units::nanos;
 
@@ -30,6 +31,68 @@ pub struct CoreWaits {
     pub waited_s: f64,
     /// `waited_s` / time for which the thread ran clients in the step.
     pub share: f64,
+    /// When it waited: the seconds of the step in which it did or, if there are very many, several of them together.
+    pub spans: Vec<WaitSpan>,
+}
+
+/// A time in which a thread had long waits for a core.
+#[allow(clippy::struct_field_names, reason = "each has its unit")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WaitSpan {
+    /// When it began, in seconds since the first step began.
+    pub from_s: f64,
+    /// When it ended.
+    pub to_s: f64,
+    /// The time for which the thread waited in it, in seconds.
+    pub waited_s: f64,
+}
+
+impl RaceSpan for WaitSpan {
+    fn span_s(&self) -> (f64, f64) {
+        (self.from_s, self.to_s)
+    }
+
+    fn changes(&self) -> Option<u32> {
+        // All are of one step.
+        Some(0)
+    }
+
+    fn merge(&mut self, later: &Self) {
+        self.to_s = later.to_s;
+        self.waited_s += later.waited_s;
+    }
+}
+
+/// The long waits of a thread in the parts of a step, which are read about once a second.
+#[derive(Debug)]
+pub struct WaitSpans {
+    spans: Vec<WaitSpan>,
+    /// When they were last read, in seconds since the first step began.
+    last_s: f64,
+    /// The length of all waits until then, in nanoseconds.
+    last_ns: u64,
+}
+
+impl WaitSpans {
+    /// Starts at `began_s`, in seconds since the first step began. Its memory is reserved now.
+    pub fn new(began_s: f64) -> Self {
+        Self { spans: Vec::with_capacity(USUAL_ENTRIES), last_s: began_s, last_ns: 0 }
+    }
+
+    /// Adds the length of all waits until `now_s`.
+    pub fn add(&mut self, now_s: f64, total_ns: u64) {
+        let waited_ns = total_ns.saturating_sub(self.last_ns);
+        if waited_ns > 0 {
+            make_room(&mut self.spans);
+            self.spans.push(WaitSpan { from_s: self.last_s, to_s: now_s, waited_s: waited_ns as f64 / 1e9 });
+        }
+        (self.last_s, self.last_ns) = (now_s, total_ns);
+    }
+
+    /// Returns the times in which the thread waited.
+    pub fn take(&mut self) -> Vec<WaitSpan> {
+        std::mem::take(&mut self.spans)
+    }
 }
 
 /// For how long the threads that send requests waited for a core in one step, and had one.
@@ -84,12 +147,13 @@ pub struct LongWaits {
 
 impl CoreWaits {
     /// Returns the waits of a thread whose clients ran for `length` in a step, or `None` if there were none.
-    pub fn of_step(step: &str, length: Duration, waits: LongWaits) -> Option<Self> {
+    pub fn of_step(step: &str, length: Duration, waits: LongWaits, spans: &[WaitSpan]) -> Option<Self> {
         (waits.count > 0).then(|| Self {
             step: step.to_owned(),
             waits: waits.count,
             waited_s: waits.total_ns as f64 / 1e9,
             share: waits.total_ns as f64 / nanos(length).max(1) as f64,
+            spans: spans.to_vec(),
         })
     }
 }
@@ -195,9 +259,26 @@ mod tests {
             (thread.waits.load(Ordering::Relaxed), thread.waited_ns.load(Ordering::Relaxed)),
             (waits.count, waits.total_ns)
         );
-        let of_step = CoreWaits::of_step("s", Duration::from_secs(2), waits).unwrap();
+        let of_step = CoreWaits::of_step("s", Duration::from_secs(2), waits, &[]).unwrap();
         assert!((of_step.share - 0.014_501).abs() < 1e-9, "{of_step:?}");
-        assert_eq!(CoreWaits::of_step("s", Duration::from_secs(2), LongWaits::default()), None);
+        assert_eq!(CoreWaits::of_step("s", Duration::from_secs(2), LongWaits::default(), &[]), None);
+    }
+
+    #[test]
+    fn waits_have_the_seconds_in_which_they_were_however_long_the_step_is() {
+        let mut spans = WaitSpans::new(5.0);
+        for (now_s, total_ms) in [(6.0, 0), (7.0, 10), (8.0, 10), (9.5, 40)] {
+            spans.add(now_s, total_ms * 1_000_000);
+        }
+        let span = |from_s, to_s, waited_s| WaitSpan { from_s, to_s, waited_s };
+        assert_eq!(spans.take(), [span(6.0, 7.0, 0.01), span(8.0, 9.5, 0.03)]);
+        let mut spans = WaitSpans::new(0.0);
+        for second in 1..=10_000_u32 {
+            spans.add(f64::from(second), u64::from(second) * 1_000_000);
+        }
+        let spans = spans.take();
+        assert_eq!(spans.len(), USUAL_ENTRIES);
+        assert!((spans.iter().map(|span| span.waited_s).sum::<f64>() - 10.0).abs() < 1e-9);
     }
 
     #[test]

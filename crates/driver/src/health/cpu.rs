@@ -17,7 +17,9 @@ use pacenote_record::ServiceTimeTotals;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-use crate::health::core_waits::{CoreTimes, CoreWaitMonitor, CoreWaits, LongWaits, WatchedThread};
+use crate::health::core_waits::{
+    CoreTimes, CoreWaitMonitor, CoreWaits, LongWaits, WaitSpan, WaitSpans, WatchedThread,
+};
 use crate::health::data_waits::DataWaits;
 use crate::health::reply_waits::ReplyWaits;
 use crate::health::run_queue::RunQueueStats;
@@ -114,6 +116,9 @@ pub struct CpuMeter {
     load: LoadWindow,
     /// `None` if the operating system does not count waits for a core.
     watched: Option<Arc<WatchedThread>>,
+    wait_spans: WaitSpans,
+    /// When it started, in seconds since the first step of the race began.
+    began_s: f64,
 }
 
 /// CPU time and waits of a thread in an interval.
@@ -133,6 +138,8 @@ pub struct CpuUsage {
     pub data_waits: DiskWaits,
     /// Long waits for a core.
     pub core_waits: LongWaits,
+    /// When these were.
+    pub wait_spans: Vec<WaitSpan>,
     /// CPU time, spin waits included.
     pub cpu_ns: u64,
 }
@@ -198,8 +205,10 @@ impl LoadWindow {
 }
 
 impl CpuMeter {
-    /// Starts measuring. `core_waits` is read by a different thread meanwhile.
-    pub fn start(core_waits: &CoreWaitMonitor) -> Self {
+    /// Starts measuring, `start_ns` after the first step of the race began. `core_waits` is read by a different thread
+    /// meanwhile.
+    pub fn start(core_waits: &CoreWaitMonitor, start_ns: u64) -> Self {
+        let began_s = start_ns as f64 / 1e9;
         // Those of the preparation of the step.
         take_disk_waits();
         Self {
@@ -210,10 +219,12 @@ impl CpuMeter {
             cpu_ns: thread_cpu_ns(),
             load: LoadWindow::new(),
             watched: core_waits.watch_current_thread(),
+            wait_spans: WaitSpans::new(began_s),
+            began_s,
         }
     }
 
-    /// Reads the CPU time once a second, until the task that executes this is aborted. `idle_spin_ns` returns the CPU
+    /// Reads the CPU time and the waits once a second, until the task that executes this is aborted. `idle_spin_ns` returns the CPU
     /// time since the start of spin waits while the thread was idle. It is subtracted, because it would have been
     /// available for work.
     pub async fn tick_every_second(meter: Rc<RefCell<Self>>, idle_spin_ns: impl Fn() -> u64) {
@@ -221,13 +232,16 @@ impl CpuMeter {
         loop {
             ticks.tick().await;
             let reading = meter.borrow().load_reading(idle_spin_ns());
-            meter.borrow_mut().load.add(reading);
+            let mut meter = meter.borrow_mut();
+            meter.load.add(reading);
+            meter.read_waits();
         }
     }
 
     /// Returns the usage since the start; see [`CpuMeter::tick_every_second`].
     pub fn end(&mut self, idle_spin_ns: u64) -> CpuUsage {
         let last = self.load_reading(idle_spin_ns);
+        let core_waits = self.read_waits();
         CpuUsage {
             wall: last.at,
             busiest: self.load.end(last),
@@ -235,9 +249,17 @@ impl CpuMeter {
             replies: ReplyWaits::read().since(self.replies),
             major_faults: major_faults().zip(self.major_faults).and_then(|(now, then)| now.checked_sub(then)),
             data_waits: take_disk_waits(),
-            core_waits: self.watched.as_ref().map(|thread| thread.long_waits()).unwrap_or_default(),
+            core_waits,
+            wait_spans: self.wait_spans.take(),
             cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns),
         }
+    }
+
+    /// Returns the long waits until now, and adds when they were.
+    fn read_waits(&mut self) -> LongWaits {
+        let waits = self.watched.as_ref().map(|thread| thread.long_waits()).unwrap_or_default();
+        self.wait_spans.add(self.began_s + self.started.elapsed().as_secs_f64(), waits.total_ns);
+        waits
     }
 
     fn load_reading(&self, idle_spin_ns: u64) -> LoadReading {
@@ -274,7 +296,7 @@ impl PeakLoad {
             |each| each.share,
         );
         self.data_waits.extend(DataWaits::of_step(step, usage.wall, &usage.data_waits));
-        self.core_waits.extend(CoreWaits::of_step(step, usage.wall, usage.core_waits));
+        self.core_waits.extend(CoreWaits::of_step(step, usage.wall, usage.core_waits, &usage.wait_spans));
         self.add_faults(step, usage);
         self.add_waits(step, usage, tasks, task_name);
     }
@@ -385,6 +407,7 @@ mod tests {
             major_faults: Some(0),
             data_waits: DiskWaits::default(),
             core_waits: LongWaits::default(),
+            wait_spans: Vec::new(),
             cpu_ns: 0,
         }
     }
@@ -402,7 +425,7 @@ mod tests {
 
     #[test]
     fn the_meter_measures_cpu_time_of_its_thread() {
-        let mut meter = CpuMeter::start(&CoreWaitMonitor::default());
+        let mut meter = CpuMeter::start(&CoreWaitMonitor::default(), 0);
         while thread_cpu_ns() - meter.cpu_ns < 2 * MS {}
         let used = meter.end(0);
         let cpu_ns = used.busiest.share * used.wall.as_nanos() as f64;

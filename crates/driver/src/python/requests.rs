@@ -12,7 +12,6 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinHandle, JoinSet, spawn_local};
 
 use crate::cancel::Cancellation;
-use crate::health::core_waits::CoreWaitMonitor;
 use crate::health::cpu::{CpuMeter, CpuUsage, PeakLoad};
 use crate::health::reply_waits::{count_reply, count_request};
 use crate::operation::outcome::OperationOutcome;
@@ -141,7 +140,7 @@ impl RequestThread {
                 }
                 RequestCommand::StartStep => {
                     sender.service_times.take();
-                    metering = Some(Metering::start(&sender.race_state.core_waits));
+                    metering = Some(Metering::start(&sender.race_state));
                 }
                 RequestCommand::CloseStep => {
                     if let Some(metering) = metering.take() {
@@ -162,8 +161,9 @@ struct Metering {
 }
 
 impl Metering {
-    fn start(core_waits: &CoreWaitMonitor) -> Self {
-        let meter = Rc::new(RefCell::new(CpuMeter::start(core_waits)));
+    fn start(race_state: &RaceState) -> Self {
+        let began_ns = race_state.race_time_ns(Instant::now());
+        let meter = Rc::new(RefCell::new(CpuMeter::start(&race_state.core_waits, began_ns)));
         let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), || 0));
         Self { meter, ticking }
     }

@@ -148,7 +148,8 @@ impl Worker {
                 break;
             }
             scheduled.renew_budget();
-            let meter = Rc::new(RefCell::new(CpuMeter::start(&self.context.race_state.core_waits)));
+            let began_ns = race_state.race_time_ns(Instant::now());
+            let meter = Rc::new(RefCell::new(CpuMeter::start(&race_state.core_waits, began_ns)));
             let spinning = Rc::clone(&spin_wait);
             let idle_spin_ns = move || spinning.idle_spin_ns();
             let ticking = spawn_local(CpuMeter::tick_every_second(Rc::clone(&meter), idle_spin_ns));
