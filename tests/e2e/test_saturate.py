@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -101,22 +102,70 @@ def found(home: Path) -> SaturationResult:
     return SaturationResult.from_document(json.loads(file.read_text()))
 
 
+Check = Callable[[Path, subprocess.CompletedProcess[str]], None]
+"""Checks the search of a home folder."""
+
+STOLEN = re.compile(r"\d+ % of CPU time was stolen by other virtual machines")
+
+
+def search(folder: Path, check: Check, *arguments: str) -> None:
+    """Searches and checks the search. It is searched again if the check fails and other virtual machines had
+    taken so much of the time of this one that the search says so; if they do every time, nothing was tested.
+    """
+    for number in range(3):
+        home = folder / f"home-{number}"
+        ran = saturate(home, *arguments)
+        try:
+            check(home, ran)
+        except AssertionError:
+            texts = (ran.stderr, *(file.read_text() for file in home.glob("races/*/saturation.json")))
+            stolen = STOLEN.search(" ".join(texts))
+            if stolen is None:
+                raise
+        else:
+            return
+    pytest.skip(f"the machine is too busy to be measured: {stolen[0]}")
+
+
 @pytest.mark.parametrize("threads", [1, 4])
 def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
     tmp_path: Path, server: OneAtATime, threads: int
 ) -> None:
     track = tmp_path / "track.json"
-    search = {
+    operation = {
         "name": "search",
         "operation-type": "search",
         "index": "i",
         "body": {"query": {"match_all": {}}},
     }
     first = {"name": "before", "operation": {"operation-type": "raw-request", "path": "/_cat"}}
-    schedule = [first, {"operation": search}]
+    schedule = [first, {"operation": operation}]
     track.write_text(json.dumps({"version": 2, "schedule": schedule}))
-    ran = saturate(
-        tmp_path / "home",
+
+    def check(home: Path, ran: subprocess.CompletedProcess[str]) -> None:
+        assert ran.returncode == 0, ran.stderr
+        saturation = found(home)
+        assert saturation.complete
+        assert saturation.limited_by == "engine"
+        # The rate cannot exceed the limit of the server; a busy machine only reduces it.
+        assert saturation.stable is not None
+        assert saturation.unstable is not None
+        assert saturation.stable <= LIMIT * 1.02
+        assert saturation.stable < saturation.unstable <= LIMIT * 1.25
+        assert saturation.stable >= LIMIT / 2
+        assert f"between {saturation.stable:,.5g}" in ran.stdout
+        assert {level.clients for level in saturation.levels} == {1, 2, 4, 8, 16, 32}
+        # One search at a time means a contention of 1: more clients do not increase throughput.
+        assert saturation.fit is not None
+        assert saturation.fit.contention.value > 0.5
+        folders = sorted(home.glob("races/*/probes/*"))
+        assert [int(folder.name) for folder in folders] == list(range(1, len(folders) + 1))
+        assert len(folders) == len(saturation.probes) + len(saturation.levels)
+        assert all((folder / "samples.parquet").stat().st_size for folder in folders)
+
+    search(
+        tmp_path,
+        check,
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
         *(
@@ -129,25 +178,6 @@ def test_the_limit_of_a_server_that_does_one_search_at_a_time_is_found(
         f"--driver-threads={threads}",
         *("--probe-time=0.8", "--probe-warmup=0.2", "--sweep-clients=32", "--sweep-time=0.2", "--quiet"),
     )
-    assert ran.returncode == 0, ran.stderr
-    saturation = found(tmp_path / "home")
-    assert saturation.complete
-    assert saturation.limited_by == "engine"
-    # The rate cannot exceed the limit of the server; a busy machine only reduces it.
-    assert saturation.stable is not None
-    assert saturation.unstable is not None
-    assert saturation.stable <= LIMIT * 1.02
-    assert saturation.stable < saturation.unstable <= LIMIT * 1.25
-    assert saturation.stable >= LIMIT / 2
-    assert f"between {saturation.stable:,.5g}" in ran.stdout
-    assert {level.clients for level in saturation.levels} == {1, 2, 4, 8, 16, 32}
-    # One search at a time means a contention of 1: more clients do not increase throughput.
-    assert saturation.fit is not None
-    assert saturation.fit.contention.value > 0.5
-    folders = sorted((tmp_path / "home").glob("races/*/probes/*"))
-    assert [int(folder.name) for folder in folders] == list(range(1, len(folders) + 1))
-    assert len(folders) == len(saturation.probes) + len(saturation.levels)
-    assert all((folder / "samples.parquet").stat().st_size for folder in folders)
 
 
 @pytest.mark.parametrize("warmup_s", [0.5, 6])
@@ -157,22 +187,26 @@ def test_an_engine_with_long_replies_is_not_the_limit_of_few_connections(
     """After a long warm-up, the window begins with seconds in which only its backlog is answered."""
     server.delay_s = 0.1
     track = tmp_path / "track.json"
-    search = {"operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
-    track.write_text(json.dumps({"version": 2, "schedule": [{"operation": search}]}))
-    ran = saturate(
-        tmp_path / "home",
+    operation = {"operation-type": "search", "index": "i", "body": {"query": {"match_all": {}}}}
+    track.write_text(json.dumps({"version": 2, "schedule": [{"operation": operation}]}))
+
+    def check(home: Path, ran: subprocess.CompletedProcess[str]) -> None:
+        assert ran.returncode == 0, ran.stderr
+        saturation = found(home)
+        # Four connections do 40 operations per second, and the server any number.
+        assert saturation.limited_by == "connections"
+        assert saturation.stable is not None
+        assert saturation.stable <= 41
+        assert "too few connections for" in ran.stdout
+
+    search(
+        tmp_path,
+        check,
         f"--track-path={track}",
         f"--target-hosts=127.0.0.1:{server.port}",
         *("--start-rate=24", "--precision=45", "--max-connections=4", "--max-error-rate=50"),
         *("--probe-time=2", f"--probe-warmup={warmup_s}", "--sweep-clients=0", "--quiet"),
     )
-    assert ran.returncode == 0, ran.stderr
-    saturation = found(tmp_path / "home")
-    # Four connections do 40 operations per second, and the server any number.
-    assert saturation.limited_by == "connections"
-    assert saturation.stable is not None
-    assert saturation.stable <= 41
-    assert "too few connections for" in ran.stdout
 
 
 def test_a_real_engine_sustains_a_low_rate(tmp_path: Path, home: Path) -> None:
