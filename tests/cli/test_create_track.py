@@ -28,6 +28,20 @@ def test_invalid_options_of_create_track_are_rejected(run, arguments, message):
     assert message in err
 
 
+def test_documents_are_not_written_through_a_link_of_the_working_folder(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "public").mkdir()
+    (tmp_path / "tracks").symlink_to("public")
+    arguments = ("create-track", "--track=mine", "--indices=a", "--target-hosts=127.0.0.1:1")
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "tracks in the working folder is a link" in err
+    # The user may name it, by the folder to which it leads.
+    code, _, err = run(*arguments, f"--output-path={tmp_path / 'public'}")
+    assert code != 2
+    assert "is a link" not in err
+
+
 def test_a_cluster_that_does_not_answer_is_an_error(run, tmp_path):
     code, _, err = run(
         *("create-track", "--track=x", "--indices=a", "--target-hosts=127.0.0.1:9"),

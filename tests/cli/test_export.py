@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ import pytest
 from pacenote.store.race_store import RaceStore
 from support.disks import fill, small_disk
 from support.openmetrics import parse_openmetrics
-from support.records import record
+from support.records import bulk, record
 
 
 @pytest.fixture
@@ -109,6 +110,22 @@ def test_a_device_is_written_to(run, store):
     assert not Path("/dev/null").is_file()
     code, _, err = run("export", "race-1", "--format=csv", "--output=/dev/full")
     assert (code, err) == (64, "error: cannot write the export to /dev/full: No space left on device\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "openmetrics", "json"])
+def test_a_pipe_gets_no_commands_for_agents(run, store, tmp_path, form):
+    """It may be the log of one, such as /dev/stdout."""
+    hostile = {"a": "##vso[task.setvariable variable=A]b"}
+    store.create(record("hostile", user_tags=hostile, tasks=(bulk(),)))
+    reader, writer = os.pipe()
+    code, _, _ = run("export", "hostile", f"--format={form}", f"--output=/dev/fd/{writer}")
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    assert (code, "vso[" in text, "##vso[" in text) == (0, True, False)
+    file = tmp_path / "races"
+    assert run("export", "hostile", f"--format={form}", f"--output={file}")[0] == 0
+    assert "##vso[" in file.read_text()
 
 
 @pytest.mark.parametrize("name", ["races.json", "races.csv", "races.prom", "races.parquet"])

@@ -11,7 +11,9 @@ import pytest
 
 from pacenote.cli import main as program
 
-HOSTILE = "\x1b]0;title\x07\x9b2Jfake\nerror: all is good at https://bob:s3cret@host/x " + "long " * 1_000
+HOSTILE = (
+    "##vso[a]\x1b]0;title\x07\x9b2Jfake\nerror: all is good at https://bob:s3cret@host/x " + "long " * 1_000
+)
 
 
 def run_with(monkeypatch: pytest.MonkeyPatch, log: object) -> int:
@@ -63,6 +65,7 @@ def test_a_text_of_a_library_is_one_line_without_control_characters_and_secrets(
     assert line.isprintable()
     assert len(line) < 400
     assert "s3cret" not in line
+    assert "##vso[" not in line
 
 
 def test_records_of_no_importance_are_not_shown(

@@ -81,6 +81,14 @@ def test_names_that_are_shown_alike_are_one_sample():
     assert len(by_name["pacenote_clients"].samples) == 1
 
 
+def test_each_part_of_a_large_export_ends_with_its_line():
+    """Where lines are cleaned one by one, a part of one would not be."""
+    tags = {"a": "##vso[a]b" * 20_000}
+    parts = list(openmetrics_text([exported_race(record("race", user_tags=tags), "complete", Path("/r"))]))
+    assert len(parts) > 3
+    assert all(part.endswith("\n") for part in parts)
+
+
 def test_a_large_export_waits_in_files():
     by_name = families(*(record(f"race-{number}") for number in range(3)), in_memory=100)
     assert len(by_name["pacenote_clients"].samples) == 9

@@ -62,6 +62,7 @@ def test_numbers_and_plain_texts_stay_as_they_are(value):
             '"=1',
         ),
         *("\uff1d1", "\uff0b1", "\uff0d1", "\uff201"),
+        *("\u2011A1", "\u2013A1", "\u2014A1", "\u2212A1", "\u2500A1"),
     ],
 )
 def test_no_text_is_a_formula(text):

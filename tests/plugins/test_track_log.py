@@ -137,6 +137,13 @@ def test_a_copy_of_the_process_shows_warnings_without_control_characters(capfd, 
     assert "\x1b" not in shown
 
 
+def test_a_copy_of_the_process_gives_no_command_to_an_agent(capfd, monkeypatch):
+    with track_log(lambda _: None) as log:
+        monkeypatch.setattr(log, "_pid", 0)
+        LOGGER.warning("unparsed data: '##vso[task.setvariable variable=A]b'")
+    assert "'# #vso[task" in capfd.readouterr().err
+
+
 def test_a_log_without_secrets_is_not_replaced_while_it_is_open(tmp_path):
     shown, path = [], tmp_path / "track.log"
     with track_log(shown.append) as log:

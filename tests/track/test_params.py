@@ -109,8 +109,12 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
 def test_the_name_of_a_file_may_contain_a_colon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "run:2.json").write_text('{"a": 1}')
-    for name in ("run:2.json", f"{tmp_path}/run:2.json", "./run:2.json"):
+    for name in (f"{tmp_path}/run:2.json", "./run:2.json"):
         assert parse_dict(name, "--track-params") == {"a": 1}
     assert parse_dict("run:3.json", "--track-params") == {"run": "3.json"}
+    # The author of the folder may have given a file the name of a pair.
+    with pytest.raises(UsageError, match="--track-params is a pair, and there is a file with this name"):
+        parse_dict("run:2.json", "--track-params")
+    assert parse_dict("run:'2.json'", "--track-params") == {"run": "2.json"}
     with pytest.raises(UsageError, match=r"run:3\.json cannot be read: No such file"):
         parse_dict(f"{tmp_path}/run:3.json", "--track-params")

@@ -286,7 +286,9 @@ class _SafeStream(io.TextIOBase):
     def write(self, text: str, /) -> int:
         """Writes and flushes the text, or drops it."""
         if self._stream is not None:
-            self._try(self._stream, log_text(self._clean(text)))
+            # What stands for characters that the stream does not have may be obeyed, too.
+            plain = plain_characters.plain_text(self._clean(text), self.encoding)
+            self._try(self._stream, log_text(plain))
         elif text and not self.failure:
             self.failure = "it is closed"
         return len(text)

@@ -17,6 +17,9 @@ from pacenote.errors import Interrupted, UsageError
 from pacenote.model.shell_command import shell_command
 from pacenote.track.params import parse_list
 
+_DEFAULT_FOLDER = Path("tracks")
+"""Where tracks are created, in the working folder."""
+
 UNAVAILABLE_OPTIONS: dict[str, UnavailableOption] = {}
 
 
@@ -48,7 +51,7 @@ def add_options(parser: Parser) -> None:
     parser.add_argument(
         "--output-path",
         type=values.path,
-        default=Path("tracks"),
+        default=_DEFAULT_FOLDER,
         help="folder in which the folder of the track is created (default: ./tracks)",
     )
     parser.add_flag("--offline", help="no effect; accepted because Rally has it", harmless=True)
@@ -61,6 +64,12 @@ def run(options: argparse.Namespace, console: Console) -> int:
         raise UsageError(
             f"--track cannot be '{options.track}'",
             hint="use letters, digits, '.', '_' and '-': it names a folder",
+        )
+    if options.output_path == _DEFAULT_FOLDER and options.output_path.is_symlink():
+        raise UsageError(
+            f"{options.output_path} in the working folder is a link, which its author may have put there",
+            hint="if the documents may be written to the folder to which it leads, name that: "
+            + shell_command("--output-path", str(options.output_path.resolve())),
         )
     create = importlib.import_module("pacenote.capture.create")
     request = create.CaptureRequest(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from pacenote.cli.options.metrics_store import add_store_option, configured_stor
 from pacenote.cli.options.unavailable import UnavailableOption
 from pacenote.cli.parser import Parser
 from pacenote.errors import StoreError, UsageError
+from pacenote.model.output_text import log_text
 from pacenote.units import format_count
 
 if TYPE_CHECKING:  # Not needed for --help.
@@ -187,4 +190,6 @@ def _write_text(
     from pacenote.cli.output.export_file import replaced_file
 
     with replaced_file(options.output) as path, path.open("w", encoding="utf-8", newline="") as file:
-        file.writelines(texts)
+        # A pipe or a terminal, such as /dev/stdout, may be the log of an agent.
+        is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        file.writelines(texts if is_file else map(log_text, texts))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pacenote.cli.console import Console
+from pacenote.model.output_text import log_text
 from pacenote.model.printable import single_line
 
 
@@ -39,7 +40,7 @@ class _ForeignLog(logging.Handler):
             self._console.warning(line)
         else:
             with contextlib.suppress(OSError):
-                os.write(2, f"warning: {line}\n".encode(errors="replace"))
+                os.write(2, log_text(f"warning: {line}\n").encode(errors="replace"))
 
 
 @contextlib.contextmanager

@@ -90,8 +90,9 @@ def openmetrics_text(races: Iterable[ExportedRace], in_memory: int = _IN_MEMORY)
         for family, file in waiting.items():
             yield family.lines()
             file.seek(0)
+            # Each line is whole: texts are cleaned line by line where they are printed.
             while chunk := file.read(_CHUNK):
-                yield chunk
+                yield chunk + file.readline()
     yield "# EOF\n"
 
 

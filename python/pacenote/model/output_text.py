@@ -29,8 +29,10 @@ width or a shape, and controls of annotations. Joiners (U+200C, U+200D) and sele
 (U+180B-180D, U+180F, U+FE00-FE0F, U+E0100-E01EF) stay: they change how others look.
 """
 
-_FORMULA = "=+@\uff1d\uff0b\uff0d\uff20-"
-"""Characters with which text begins that a spreadsheet takes for a formula, also in full width."""
+_FORMULA = "=+@\uff1d\uff0b\uff0d\uff20\u2011\u2013\u2014\u2212\u2500-"
+"""Characters with which text begins that a spreadsheet takes for a formula, also in full width, and those
+that become a minus sign in an encoding that does not have them.
+"""
 
 _NUMBER = re.compile(
     r"[+-]?[0-9][0-9.,]*(?:[eE][+-]?[0-9]+)?(?: ?%| [^\W\d_]{1,12}(?:/(?:s|min|h|op|doc))?)?|[+-]+"

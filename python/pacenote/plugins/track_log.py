@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Generator
 from pathlib import Path
 from typing import IO
 
+from pacenote.model.output_text import log_text
 from pacenote.model.printable import printable
 from pacenote.model.secrets import redact, redact_urls
 from pacenote.units import format_count
@@ -132,7 +133,7 @@ class TrackLog(logging.Handler):
             if os.getpid() == self._pid:
                 self._warn(text)
             else:
-                os.write(2, f"warning: {printable(text)}\n".encode(errors="replace"))
+                os.write(2, log_text(f"warning: {printable(text)}\n").encode(errors="replace"))
 
 
 @contextlib.contextmanager

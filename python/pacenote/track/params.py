@@ -84,7 +84,7 @@ def parse_dict(
     text = text.strip()
     if text.startswith(("{", "[")):
         value = _json(text, option)
-    elif text.endswith(".json") and _names_file(text):
+    elif text.endswith(".json") and _names_file(text, option):
         value = _json_file(text, option, read)
     else:
         items = enumerate(_ITEM.findall(text), start=1)
@@ -98,12 +98,20 @@ def parse_dict(
     return value
 
 
-def _names_file(text: str) -> bool:
-    """Returns whether a text that ends with `.json` is the name of a file: names may contain colons, and keys
-    contain no slashes.
+def _names_file(text: str, option: str) -> bool:
+    """Returns whether a text that ends with `.json` is the name of a file: keys contain no slashes, and names
+    that contain colons have one. Raises UsageError for a pair that is also the name of a file: its author may
+    have put it into the working folder.
     """
     key, colon, _ = text.partition(":")
-    return not colon or "/" in key or os.path.isfile(os.path.expanduser(text))  # noqa: PTH111, PTH113
+    if not colon or "/" in key:
+        return True
+    if os.path.isfile(text):  # noqa: PTH113
+        raise UsageError(
+            f"{option} is a pair, and there is a file with this name",
+            hint="write ./ before the name of the file, or quote the value of the pair: key:'value'",
+        )
+    return False
 
 
 def _pair(item: str, position: int, option: str) -> tuple[str, str]:

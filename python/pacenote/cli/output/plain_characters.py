@@ -9,20 +9,22 @@ ERRORS = "pacenote-plain"
 """Name of the error handler of encodings that `register` makes known."""
 
 _PLAIN = {
-    **dict(zip("▁▂▃▄▅▆▇█░", "_.-=+*%#.", strict=True)),
+    **dict(zip("▁▂▃▄▅▆▇█░", "_.~oxO%8.", strict=True)),
     **dict.fromkeys("–—\u2011\u2212", "-"),
     **dict.fromkeys("…·", "."),
     "µ": "u",
     "±": "~",
     "×": "x",
-    "†": "+",
-    "≤": "<",
+    "†": "*",
+    "≤": "< ",
     "≥": ">",
-    "\u2019": "'",
-    "│": "|",
+    "│": ":",
     "─": "-",
 }
-"""Characters that Pacenote prints, each with one that takes as many columns."""
+"""Characters that Pacenote prints, each with what looks similar. Texts of others may have them, too, and have
+been cleaned and quoted before: nothing that stands for them ends a quotation or begins a command of a shell
+or, unlike `<` without a space, a tag. Cells of CSV do not begin with those that become a minus sign.
+"""
 
 
 def register() -> None:
@@ -30,6 +32,11 @@ def register() -> None:
     for each column.
     """
     codecs.register_error(ERRORS, _replaced)
+
+
+def plain_text(text: str, encoding: str) -> str:
+    """Returns text with only the characters that an encoding has."""
+    return text.encode(encoding, ERRORS).decode(encoding)
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
