@@ -15,6 +15,7 @@ from pacenote.cli.output.progress import progress_listener
 from pacenote.cli.parser import Parser
 from pacenote.errors import Interrupted, UsageError
 from pacenote.model.shell_command import shell_command
+from pacenote.system.paths import is_link, real_path
 from pacenote.track.params import parse_list
 
 _DEFAULT_FOLDER = Path("tracks")
@@ -65,11 +66,11 @@ def run(options: argparse.Namespace, console: Console) -> int:
             f"--track cannot be '{options.track}'",
             hint="use letters, digits, '.', '_' and '-': it names a folder",
         )
-    if options.output_path == _DEFAULT_FOLDER and options.output_path.is_symlink():
+    if options.output_path == _DEFAULT_FOLDER and is_link(options.output_path):
         raise UsageError(
             f"{options.output_path} in the working folder is a link, which its author may have put there",
             hint="if the documents may be written to the folder to which it leads, name that: "
-            + shell_command("--output-path", str(options.output_path.resolve())),
+            + shell_command("--output-path", str(real_path(options.output_path))),
         )
     create = importlib.import_module("pacenote.capture.create")
     request = create.CaptureRequest(
