@@ -247,6 +247,20 @@ def test_the_engine_that_a_copied_folder_names_is_left_alone(run, home, is_searc
     assert (folder.path.exists(), installation.exists()) == (False, True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
+@pytest.mark.parametrize("part", ["folder", "plan", "file"])
+def test_what_another_user_owns_is_not_begun_although_only_its_home_can_be_entered(home, part):
+    """A folder that was moved there may still be open in a process of its owner."""
+    store = ExperimentStore(home)
+    folder = experiment(store)
+    home.chmod(0o700)
+    store.experiments.chmod(0o700)
+    assert store.has_begun(folder)
+    os.chown({"folder": folder.path, "plan": folder.plan_json, "file": folder.toml}[part], 65_534, -1)
+    assert "belongs to user" in folder.problem_of_others()
+    assert not store.has_begun(folder)
+
+
 @pytest.mark.parametrize("problem", ["all may write", "damaged"])
 def test_what_is_not_trusted_is_not_erased_and_the_reason_is_shown(run, home, problem):
     """As in a home that was restored without its permissions: an own experiment is not said to be copied."""

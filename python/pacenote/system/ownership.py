@@ -62,10 +62,11 @@ def exchangeable_folder(folder: Path) -> str:
 def changeable_by_others(folder: Path, files: Iterable[Path]) -> str:
     """Returns why another user could exchange a folder, or change these files in it, between two looks at
     them; empty if none can. In a folder that others can enter, those who can create a missing file could also
-    exchange the others.
+    exchange the others. One that they cannot enter may have been moved there from another user, who may still
+    have it open.
     """
     if _is_closed(folder.parent):
-        return ""
+        return _owned_by_others((folder, *files))
     if problem := exchangeable_folder(folder):
         return problem
     if _is_closed(folder):
@@ -79,6 +80,20 @@ def changeable_by_others(folder: Path, files: Iterable[Path]) -> str:
             return f"{file} cannot be looked at ({error.strerror})"
         if problem:
             return f"{file} {problem}"
+    return ""
+
+
+def _owned_by_others(paths: Iterable[Path]) -> str:
+    """Returns which of these folders and files belongs to another user; empty if none does."""
+    for path in paths:
+        try:
+            owner = path.lstat().st_uid
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            return f"{path} cannot be looked at ({error.strerror})"
+        if owner not in _trusted_users():
+            return f"{path} belongs to user {_user_name(owner)}"
     return ""
 
 
